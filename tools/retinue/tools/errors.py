@@ -13,7 +13,7 @@ from __future__ import annotations
 
 
 class RetinueError(Exception):
-    """Base of all; caught once, at the CLI and at each actor's edge. One positional message, so that all of them pickle."""
+    """Base of all; caught once, at the CLI and at each actor's edge. One positional message: they pickle."""
 
     exit_code = 1
 

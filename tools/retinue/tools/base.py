@@ -1,0 +1,270 @@
+"""The Tool contract: what a tool says about itself, and what it does.
+
+A new tool is one class. What it does not say is answered cautiously: not read-only, not concurrency-safe, asks first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeVar, final
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from retinue.tools.files.state import FileState
+from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
+
+Behavior = Literal["allow", "ask", "deny"]
+_STRICTNESS: tuple[Behavior, ...] = ("allow", "ask", "deny")
+
+
+class ToolInput(BaseModel):
+    """Base of every input model: lax coercion ("5" is 5), unknown keys refused, descriptions for the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ToolData(BaseModel):
+    """Base of every output model: what a tool found or did, before it becomes text for the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+In = TypeVar("In", bound=ToolInput)
+Out = TypeVar("Out", bound=ToolData)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What one call may do. Every default is the cautious answer."""
+
+    read_only: bool = False
+    concurrency_safe: bool = False
+    destructive: bool = False
+
+
+READS = Traits(read_only=True, concurrency_safe=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """allow < ask < deny; the strictest of several wins. `source` names the rule, mode or check that decided."""
+
+    behavior: Behavior
+    reason: str = ""
+    source: str = ""
+
+    def __or__(self, other: Decision) -> Decision:
+        return max(self, other, key=lambda d: _STRICTNESS.index(d.behavior))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Business validation says no; `code` is stable and is all that telemetry sees."""
+
+    message: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskFirst:
+    """Business validation cannot tell; the permission chain asks, whatever the allow rules say."""
+
+    message: str
+
+
+Validation = Refused | AskFirst | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSubject:
+    """What a permission rule for a shell tool is compared with: the whole command text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathSubject:
+    """What a path rule is compared with; absolute, not yet resolved through links."""
+
+    path: Path
+    write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NameSubject:
+    """A single name, as in `Agent(explore)`; empty where only tool-wide rules apply."""
+
+    name: str = ""
+
+
+Subject = CommandSubject | PathSubject | NameSubject
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Something to show while a call runs."""
+
+    text: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Everything that one call may touch. Made by the agent, handed to each stage, never global.
+
+    cwd         where relative paths and commands start; inside `root` or an extra directory
+    root        the workspace root
+    key         idempotency key of this call: the same after a restart
+    lease_fds   open lock descriptors of this call; the shell's keeper takes them over, no tool's child inherits them
+    """
+
+    agent: str
+    cwd: Path
+    root: Path
+    files: FileState
+    shell: ShellPort
+    board: BoardPort | None = None
+    mail: MailPort | None = None
+    children: ChildPort | None = None
+    extra_dirs: tuple[Path, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    results_dir: Path = Path("/nonexistent")
+    key: str = ""
+    call_id: str = ""
+    lease_fds: tuple[int, ...] = ()
+
+
+ContextModifier = Callable[[ToolContext], ToolContext]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Generic[Out]):
+    """`is_error` means: it ran, and what it found is a failure by its own meaning (a test run that fails)."""
+
+    data: Out
+    is_error: bool = False
+    new_messages: tuple[str, ...] = ()
+    context_modifier: ContextModifier | None = None
+
+
+class Tool(ABC, Generic[In, Out]):
+    """One thing that an agent can do.
+
+    idempotent    repeating a call with the same context key has one effect; such calls run again after a crash
+    needs_lease   the call touches the workspace, so the executor takes its lease first
+    fails_group   a failure aborts the sibling group (the shell)
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    group: ClassVar[str] = "other"
+    max_result_chars: ClassVar[int | None] = 50_000
+    should_defer: ClassVar[bool] = False
+    search_hint: ClassVar[str] = ""
+    idempotent: ClassVar[bool] = False
+    needs_lease: ClassVar[bool] = True
+    fails_group: ClassVar[bool] = False
+    Input: type[In]
+
+    @abstractmethod
+    def description(self) -> str:
+        """What the model reads to choose this tool; stable over a run, it is part of the cached prefix."""
+
+    @abstractmethod
+    async def call(self, args: In, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Out]:
+        """Do it. Raises ToolError for what the model should hear; the rest is our fault, and contained."""
+
+    @abstractmethod
+    def to_content(self, data: Out) -> str:
+        """The text that the model sees."""
+
+    def is_enabled(self) -> bool:
+        return True
+
+    def traits(self, args: In) -> Traits:
+        del args
+        return Traits()
+
+    @final
+    def is_read_only(self, args: In) -> bool:
+        return self.traits(args).read_only
+
+    @final
+    def is_concurrency_safe(self, args: In) -> bool:
+        return self.traits(args).concurrency_safe
+
+    @final
+    def is_destructive(self, args: In) -> bool:
+        return self.traits(args).destructive
+
+    async def validate_input(self, args: In, ctx: ToolContext) -> Validation:
+        del args, ctx
+        return None
+
+    async def check_permissions(self, args: In, ctx: ToolContext) -> Decision | None:
+        """The tool's own word; None leaves it to rules and mode, which ask for what is not read-only."""
+        del args, ctx
+        return None
+
+    def subject(self, args: In, ctx: ToolContext) -> Subject:
+        del args, ctx
+        return NameSubject()
+
+    def user_facing_name(self, args: In | None = None) -> str:
+        del args
+        return self.name
+
+    def title(self, args: In) -> str:
+        """One plain line for people who watch: what this call does."""
+        return self.user_facing_name(args)
+
+    def classifier_input(self, args: In) -> str:
+        """Empty: this tool is never approved by a classifier."""
+        del args
+        return ""
+
+    def json_schema(self) -> dict[str, JsonValue]:
+        return input_schema(self.Input)
+
+
+AnyTool = Tool[Any, Any]
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
+    """JSON Schema for the wire: no titles, no null defaults, references inlined."""
+    schema = model.model_json_schema()
+    definitions: dict[str, JsonValue] = schema.pop("$defs", {})
+    cleaned = _clean(schema, definitions)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def _clean(node: JsonValue, definitions: Mapping[str, JsonValue], *, properties: bool = False) -> JsonValue:
+    if isinstance(node, list):
+        return [_clean(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        return _clean(definitions[reference.rsplit("/", 1)[1]], definitions)
+    kept = {
+        key: _clean(value, definitions, properties=key == "properties")
+        for key, value in node.items()
+        if properties or not (key == "title" or (key == "default" and value is None))
+    }
+    return _drop_null_branch(kept)
+
+
+def _drop_null_branch(node: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    branches = node.get("anyOf")
+    if not isinstance(branches, list):
+        return node
+    real = [b for b in branches if b != {"type": "null"}]
+    if len(real) != 1 or not isinstance(real[0], dict):
+        return node
+    return {**real[0], **{k: v for k, v in node.items() if k != "anyOf"}}

@@ -1,0 +1,87 @@
+"""The values that go into the pipeline and come out of it, and what the pipeline asks of its surroundings."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from retinue.tools.base import AnyTool, Decision, ToolContext, ToolInput, Traits
+from retinue.tools.files.state import Seen
+
+
+class ToolCall(BaseModel):
+    """One call as the model asked for it. `input` is unvalidated; `malformed` holds text that was not even JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    name: str
+    input: dict[str, JsonValue] = {}
+    malformed: str | None = None
+
+
+class CallResult(BaseModel):
+    """What the model is told about one call, and what the ledger keeps of it.
+
+    ran          the effect was started (a denied, invalid or withdrawn call did not run)
+    error_class  stable name for telemetry, without paths or code; empty when all went well
+    fails_group  this failure aborts the sibling group
+    title        one plain line for people who watch
+    seen         files whose read-state changed
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+    ran: bool = False
+    denied: bool = False
+    fails_group: bool = False
+    error_class: str = ""
+    title: str = ""
+    duration_s: float = 0.0
+    spilled_to: str | None = None
+    new_messages: tuple[str, ...] = ()
+    seen: dict[str, Seen] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to run one call in one workspace. `fds` are the locks that prove it to the kernel."""
+
+    fds: tuple[int, ...] = ()
+
+
+class LeasePort(Protocol):
+    def hold(self, call_id: str, *, exclusive: bool) -> AbstractAsyncContextManager[Lease]:
+        """Wait for the lease of this agent's workspace, hold it for the block. First come, first served."""
+        ...
+
+
+class PermissionPort(Protocol):
+    async def decide(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, *, forced_ask: str | None) -> Decision:
+        """The permission chain. Only `allow` and `deny` come back: what had to ask has been asked, or denied."""
+        ...
+
+
+class JournalPort(Protocol):
+    async def started(self, call: ToolCall, traits: Traits) -> None:
+        """Record that the effect is about to begin; durable on return when the call is not read-only."""
+        ...
+
+
+class Runner(Protocol):
+    """What the executor drives: the pipeline, in production."""
+
+    def traits_of(self, call: ToolCall) -> Traits:
+        """Input that does not parse is treated as the worst case."""
+        ...
+
+    async def run(self, call: ToolCall, ctx: ToolContext) -> CallResult:
+        """Never raises but for cancellation; every failure is a result."""
+        ...

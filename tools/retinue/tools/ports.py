@@ -1,0 +1,171 @@
+"""What tools need from the layers above, as protocols and the values that cross them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+
+class PortModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- the shell -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShellRequest:
+    """One command for `bash -c`, in a session of its own.
+
+    env          the whole environment of the command: nothing else is inherited
+    output_file  receives all output, stdout and stderr in order, up to `max_file_bytes`
+    keep_fds     lock descriptors that the keeper holds until the whole process tree is gone; never seen by the command
+    tag          marks the process tree (environment RETINUE_CALL), so that survivors of a killed keeper can be found
+    """
+
+    command: str
+    cwd: Path
+    env: Mapping[str, str]
+    timeout_s: float
+    output_file: Path
+    keep_fds: tuple[int, ...] = ()
+    tag: str = ""
+    max_file_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ShellOutcome:
+    """`exit_code` is negative for a signal. `output` is the text shown: the head, or head and tail with a note between.
+
+    `cwd` is where the command ended, None when unknown. `killed` counts survivors that had to be killed.
+    """
+
+    exit_code: int
+    output: str
+    output_bytes: int
+    truncated: bool
+    timed_out: bool
+    duration_s: float
+    cwd: Path | None = None
+    killed: int = 0
+
+
+class ShellPort(Protocol):
+    async def run(
+        self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
+    ) -> ShellOutcome:
+        """Run to the end, the time-out or cancellation; the whole process tree is gone when this returns or raises."""
+        ...
+
+
+# --- the task board --------------------------------------------------------------------------------------------------
+
+TaskStatus = Literal["pending", "in_progress", "verifying", "merged", "done", "failed", "deleted"]
+
+
+class TaskDraft(PortModel):
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    metadata: dict[str, JsonValue] = {}
+
+
+class TaskView(PortModel):
+    """One task as everybody sees it. `returns` counts how often the merge queue sent it back; `note` says why, last."""
+
+    id: str
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    status: TaskStatus = "pending"
+    owner: str | None = None
+    blocks: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    open_blockers: tuple[str, ...] = ()
+    returns: int = 0
+    note: str = ""
+    branch: str | None = None
+    sha: str | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class TaskChange(PortModel):
+    task_id: str
+    status: Literal["pending", "in_progress", "completed", "deleted"] | None = None
+    subject: str | None = None
+    description: str | None = None
+    active_form: str | None = None
+    owner: str | None = None
+    add_blocks: tuple[str, ...] = ()
+    add_blocked_by: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = {}
+
+
+class TaskAnswer(PortModel):
+    """What became of a create or change: `text` is for the model, `task` is the new state, None when refused."""
+
+    ok: bool
+    text: str
+    task: TaskView | None = None
+
+
+class BoardPort(Protocol):
+    """`key` is the idempotency key of the call: the same key has one effect and the same answer."""
+
+    async def create(self, key: str, draft: TaskDraft) -> TaskAnswer: ...
+    async def update(self, key: str, change: TaskChange) -> TaskAnswer: ...
+    async def get(self, task_id: str) -> TaskView | None: ...
+    async def list(self) -> tuple[TaskView, ...]: ...
+
+
+# --- mail ------------------------------------------------------------------------------------------------------------
+
+
+class MailDraft(PortModel):
+    """`to` is a name, a role, or `*` for everybody else."""
+
+    to: str
+    text: str
+    summary: str = ""
+
+
+class MailAnswer(PortModel):
+    """`text` is for the model: "stored", "refused: mailbox full", "no such agent: …"."""
+
+    ok: bool
+    text: str
+
+
+class MailPort(Protocol):
+    async def send(self, key: str, draft: MailDraft) -> MailAnswer: ...
+
+
+# --- sub-agents ------------------------------------------------------------------------------------------------------
+
+
+class ChildRequest(PortModel):
+    definition: str
+    description: str
+    prompt: str
+    model: str | None = None
+
+
+class ChildOutcome(PortModel):
+    """`text` is the child's last text, untrusted; `agent` its id."""
+
+    ok: bool
+    text: str
+    agent: str = ""
+    steps: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+
+
+class ChildPort(Protocol):
+    async def run(self, key: str, request: ChildRequest) -> ChildOutcome:
+        """Run a child to its end. The same key attaches to the child that is already there."""
+        ...
