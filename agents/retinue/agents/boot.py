@@ -1,0 +1,100 @@
+"""Everything that one incarnation of an agent is told at its start. Nothing comes from its process's environment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from retinue.agents.model.messages import Wire
+
+PermissionMode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]
+
+
+class RuleSet(Wire):
+    """Permission rules from one place, as written: `Tool` or `Tool(content)`."""
+
+    source: Literal["spec", "cli", "agent"] = "spec"
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Rights(Wire):
+    """What an agent may do. A sub-agent gets its own and its parent's: both must allow."""
+
+    mode: PermissionMode = "default"
+    rules: tuple[RuleSet, ...] = ()
+
+
+class ToolFilter(Wire):
+    """None allows all; wildcards as in `Task*`."""
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+
+
+class AgentLimits(Wire):
+    """None: no limit of its own. `requests` counts model requests."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    wall_s: float | None = None
+
+
+class WorkspaceBoot(Wire):
+    """Where the agent's file and shell tools act. `isolation: none` has no branch and no repository of its own."""
+
+    root: str
+    isolation: Literal["worktree", "none"]
+    git_dir: str | None = None
+    branch: str | None = None
+    base_sha: str | None = None
+
+
+class Peer(Wire):
+    """One line of the roster that every agent's system prompt carries."""
+
+    name: str
+    role: Literal["lead", "teammate"]
+    description: str
+
+
+class AgentBoot(Wire):
+    """`agent` is `name~n`, never reused; `incarnation` counts the processes of this one agent from 1."""
+
+    run: str
+    team: str
+    agent: str
+    name: str
+    incarnation: int
+    role: Literal["lead", "teammate", "child"]
+    parent: str | None = None
+    depth: int = 0
+    definition: str
+    description: str
+    prompt: str
+    model: str
+    max_tokens: int = 8_000
+    roster: tuple[Peer, ...] = ()
+    tools: ToolFilter = ToolFilter()
+    rights: tuple[Rights, ...] = (Rights(),)
+    limits: AgentLimits = AgentLimits()
+    workspace: WorkspaceBoot
+    repo: str
+    run_dir: str
+    env: dict[str, str] = {}
+    settings: dict[str, JsonValue] = {}
+
+
+class AgentStatus(Wire):
+    """State to be read, never mail: it starts no turn of anybody."""
+
+    agent: str
+    incarnation: int
+    state: Literal["starting", "working", "waiting", "idle", "stopped", "failed"]
+    detail: str = ""
+    turn: int = 0
+    step: int = 0
+    unread: int = 0

@@ -1,0 +1,125 @@
+"""What an agent writes into the ledger, in the order in which it happens. The conversation is a fold over these.
+
+    mail_stored … request(turn, step, mail) → block … → message_closed → tool_started → effect → tool_finished …
+    → step_closed → [next request | turn_closed]
+
+A turn runs from the input that wakes an agent to a message without calls; a step is one model request and its results.
+Both count from 1 over the whole life of an agent; `step` counts over all turns.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from retinue.agents.mail.envelopes import Envelope
+from retinue.agents.model.messages import AssistantBlock, TextBlock, Usage, Wire
+from retinue.agents.model.port import StopReason
+from retinue.tools.execution.calls import CallResult
+
+
+class MailStored(Wire):
+    """Written by the recipient, or by the team on its behalf while it has no process."""
+
+    kind: Literal["mail_stored"] = "mail_stored"
+    envelope: Envelope
+
+
+class RequestSent(Wire):
+    """The mail in it counts as processed from here on. `input` is what the mail and notes became, byte for byte."""
+
+    kind: Literal["request"] = "request"
+    turn: int
+    step: int
+    mail: tuple[str, ...] = ()
+    input: tuple[TextBlock, ...] = ()
+
+
+class BlockComplete(Wire):
+    kind: Literal["block"] = "block"
+    turn: int
+    step: int
+    index: int
+    block: AssistantBlock
+
+
+class MessageClosed(Wire):
+    """`stop_reason` is None when the stream broke after a call had started and the completed blocks were kept."""
+
+    kind: Literal["message_closed"] = "message_closed"
+    turn: int
+    step: int
+    stop_reason: StopReason | None
+    usage: Usage
+    model: str
+
+
+class MessageWithdrawn(Wire):
+    """The stream broke before any call started: its blocks never were; the same step asks again."""
+
+    kind: Literal["message_withdrawn"] = "message_withdrawn"
+    turn: int
+    step: int
+    reason: str
+
+
+class ToolStarted(Wire):
+    kind: Literal["tool_started"] = "tool_started"
+    turn: int
+    step: int
+    call_id: str
+    tool: str
+    read_only: bool
+
+
+class ToolFinished(Wire):
+    kind: Literal["tool_finished"] = "tool_finished"
+    turn: int
+    step: int
+    result: CallResult
+
+
+class StepClosed(Wire):
+    kind: Literal["step_closed"] = "step_closed"
+    turn: int
+    step: int
+    checkpoint: str | None = None
+
+
+TurnEnd = Literal["done", "limit", "refusal", "max_tokens", "model_error", "expectation", "stopped", "shutdown"]
+
+
+class TurnClosed(Wire):
+    """`text` is the agent's last text: a sub-agent's result; of a teammate nobody hears it."""
+
+    kind: Literal["turn_closed"] = "turn_closed"
+    turn: int
+    reason: TurnEnd
+    text: str = ""
+    detail: str = ""
+
+
+class AgentWaits(Wire):
+    """The agent holds its state and waits: for the model after an error, for a budget, for a lease."""
+
+    kind: Literal["agent_waits"] = "agent_waits"
+    turn: int
+    what: str
+    seconds: float | None = None
+
+
+AgentRecord = Annotated[
+    MailStored
+    | RequestSent
+    | BlockComplete
+    | MessageClosed
+    | MessageWithdrawn
+    | ToolStarted
+    | ToolFinished
+    | StepClosed
+    | TurnClosed
+    | AgentWaits,
+    Field(discriminator="kind"),
+]
+AGENT_RECORD: TypeAdapter[AgentRecord] = TypeAdapter(AgentRecord)
