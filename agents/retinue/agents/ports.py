@@ -11,7 +11,7 @@ from retinue.agents.records import AgentRecord
 
 class LedgerPort(Protocol):
     async def append(self, *records: AgentRecord) -> None:
-        """In the order given; readable at once, durable after the next `sync`. Raises EnvironmentProblem (disk full)."""
+        """In the order given; readable at once, durable after the next `sync`. EnvironmentProblem: disk full."""
         ...
 
     async def sync(self) -> None:
@@ -28,7 +28,7 @@ class Reservation(Wire):
 
 class BudgetPort(Protocol):
     async def reserve(self, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
-        """One question per request: what the last one really used, and whether `tokens` more are there. Fails closed."""
+        """One question per request: what the last one used, and whether `tokens` more are there. Fails closed."""
         ...
 
 
