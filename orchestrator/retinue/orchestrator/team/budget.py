@@ -1,0 +1,86 @@
+"""What the run and each agent may still use. Fails closed: no known price under a dollar limit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from retinue.agents.boot import AgentLimits
+from retinue.agents.model.messages import Usage
+from retinue.agents.ports import Reservation
+
+Price = Callable[[str, Usage], float | None]
+
+
+@dataclass(slots=True)
+class Account:
+    """What was used so far, and what is reserved for the one request in flight (tokens)."""
+
+    limits: AgentLimits
+    requests: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    reserved_tokens: int = 0
+    reserved_usd: float = 0.0
+
+    def refusal(self, who: str, tokens: int, usd: float | None, elapsed_s: float) -> str:
+        limits = self.limits
+        if limits.requests is not None and self.requests + 1 > limits.requests:
+            return f"{who} has used its {limits.requests} model requests (limits.turns)"
+        if limits.tokens is not None and self.tokens + self.reserved_tokens + tokens > limits.tokens:
+            return (
+                f"{who} has used {self.tokens} of its {limits.tokens} tokens (limits.tokens); {tokens} more do not fit"
+            )
+        if limits.wall_s is not None and elapsed_s > limits.wall_s:
+            return f"{who} has run for {elapsed_s:.0f} s of its {limits.wall_s:.0f} s (limits.wall)"
+        if limits.usd is None:
+            return ""
+        if usd is None:
+            return (
+                f"{who} has a limit in dollars, and the model has no known price (limits.usd; set it to null to allow)"
+            )
+        if self.usd + self.reserved_usd + usd > limits.usd:
+            return f"{who} has used {self.usd:.2f} of its {limits.usd:.2f} USD (limits.usd)"
+        return ""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Accounts of the run and of every agent, by agent id. One reservation per agent, settled by its next."""
+
+    run: Account
+    price: Price
+    agents: dict[str, Account] = field(default_factory=dict[str, Account])
+    held: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
+
+    def open(self, agent: str, limits: AgentLimits) -> None:
+        self.agents.setdefault(agent, Account(limits))
+
+    def settle(self, agent: str, model: str, used: Usage) -> None:
+        """Book what a request really used. Done for the running team, and again from the ledger after a restart."""
+        self._release(agent)
+        cost = self.price(model, used) or 0.0
+        for account in (self.run, self.agents[agent]):
+            account.tokens += used.total
+            account.usd += cost
+
+    def reserve(self, agent: str, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float) -> Reservation:
+        """Room for one request of about `tokens`, or the reason why not."""
+        self._release(agent)
+        own = self.agents[agent]
+        cost = self.price(model, Usage(input=tokens))
+        text = self.run.refusal("the run", tokens, cost, elapsed_s) or own.refusal(agent, tokens, cost, agent_elapsed_s)
+        if text:
+            return Reservation(ok=False, text=text)
+        for account in (self.run, own):
+            account.requests += 1
+            account.reserved_tokens += tokens
+            account.reserved_usd += cost or 0.0
+        self.held[agent] = (tokens, cost or 0.0)
+        return Reservation(ok=True)
+
+    def _release(self, agent: str) -> None:
+        tokens, usd = self.held.pop(agent, (0, 0.0))
+        for account in (self.run, self.agents[agent]):
+            account.reserved_tokens -= tokens
+            account.reserved_usd -= usd
