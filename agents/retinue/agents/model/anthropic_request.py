@@ -1,0 +1,109 @@
+"""A request as the Messages API wants it. Pure; knows the wire, not the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from retinue.agents.model.messages import (
+    Message,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolSpec,
+    ToolUseBlock,
+)
+from retinue.agents.model.port import ModelRequest
+
+Json = dict[str, JsonValue]
+AnyBlock = TextBlock | ThinkingBlock | RedactedThinkingBlock | ToolUseBlock | ToolResultBlock
+
+USER_ID_PREFIX = "retinue:"
+_CACHED: Json = {"cache_control": {"type": "ephemeral"}}
+_CACHEABLE = ("text", "tool_use", "tool_result")
+
+
+def body_of(request: ModelRequest, model: str) -> Json:
+    """The body but for `stream`. Cache marks: after the tools, after the system prompt, after the last message."""
+    body: Json = {
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "messages": [*_marked(_messages(request.messages))],
+        "metadata": {"user_id": user_id(request.run, request.agent)},
+    }
+    if request.system:
+        body["system"] = [{"type": "text", "text": clean(request.system), **_CACHED}]
+    if request.tools:
+        body["tools"] = [*_tools(request.tools)]
+    return body
+
+
+def user_id(run: str, agent: str) -> str:
+    return f"{USER_ID_PREFIX}{run}:{agent}"
+
+
+def clean(text: str) -> str:
+    """Without lone surrogates, which file names and tool output can hold and UTF-8 cannot."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _messages(messages: Iterable[Message]) -> list[Json]:
+    """Empty text is refused by the API, and so is a message without blocks: both are left out."""
+    sent: list[Json] = []
+    for message in messages:
+        blocks = [_block(block) for block in message.content if not (isinstance(block, TextBlock) and not block.text)]
+        if blocks:
+            sent.append({"role": message.role, "content": [*blocks]})
+    return sent
+
+
+def _block(block: AnyBlock) -> Json:
+    match block:
+        case TextBlock():
+            return {"type": "text", "text": clean(block.text)}
+        case ThinkingBlock():
+            return {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
+        case RedactedThinkingBlock():
+            return {"type": "redacted_thinking", "data": block.data}
+        case ToolUseBlock():
+            sent = {} if block.malformed is not None else _clean_json(block.input)
+            return {"type": "tool_use", "id": block.id, "name": block.name, "input": sent}
+        case ToolResultBlock():
+            result: Json = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": clean(block.content)}
+            return {**result, "is_error": True} if block.is_error else result
+
+
+def _clean_json(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _clean_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean_json(item) for item in value]
+    return value
+
+
+def _marked(messages: list[Json]) -> list[Json]:
+    """The last block that may carry a mark gets it, if it is in the last message."""
+    if not messages:
+        return messages
+    content = messages[-1]["content"]
+    assert isinstance(content, list)
+    for place in reversed(range(len(content))):
+        block = content[place]
+        if isinstance(block, dict) and block["type"] in _CACHEABLE:
+            marked: list[JsonValue] = [*content[:place], {**block, **_CACHED}, *content[place + 1 :]]
+            return [*messages[:-1], {**messages[-1], "content": marked}]
+    return messages
+
+
+def _tools(tools: Sequence[ToolSpec]) -> list[Json]:
+    sent: list[Json] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in tools
+    ]
+    sent[-1] = {**sent[-1], **_CACHED}
+    return sent
