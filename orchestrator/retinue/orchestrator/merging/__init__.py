@@ -1,0 +1,1 @@
+"""How a team's work becomes one line of history."""
