@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter
 from retinue.agents.boot import AgentBoot
 from retinue.agents.model.messages import Wire
 from retinue.agents.records import MailStored
-from retinue.tools.ports import TaskAnswer, TaskView
+from retinue.tools.ports import ChildOutcome, TaskAnswer, TaskView
 
 
 class RunOpened(Wire):
@@ -59,6 +59,7 @@ class AgentEnded(Wire):
     kind: Literal["agent_ended"] = "agent_ended"
     agent: str
     why: str
+    outcome: ChildOutcome | None = None
 
 
 class TaskChanged(Wire):

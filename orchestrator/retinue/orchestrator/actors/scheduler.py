@@ -1,0 +1,54 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+"""Ray shell of the scheduler: one per cluster, detached; it forgets everything when it dies, and nothing breaks."""
+
+from __future__ import annotations
+
+import time
+
+import ray
+
+from retinue.orchestrator.actors.options import agent_actor_name, scheduler_options
+from retinue.orchestrator.actors.wire import ask, pack, unpack
+from retinue.orchestrator.runtime.port import Unreachable
+from retinue.orchestrator.scheduling.leases import LeaseRequest
+from retinue.orchestrator.scheduling.service import SchedulerService
+from retinue.orchestrator.scheduling.wire import LeaseAsk, LeaseLines, holder_parts
+
+
+class SchedulerActor:
+    def __init__(self) -> None:
+        self._service = SchedulerService(now=time.time)
+
+    async def move_in(self, workspace: str, holder: str) -> bool:
+        """True when others work there too; they are told."""
+        others = self._service.move_in(workspace, holder)
+        for other in others:
+            await self._tell(other)
+        return bool(others)
+
+    async def acquire(self, data: bytes) -> bool:
+        wish = unpack(LeaseAsk, data)
+        request = LeaseRequest(id=wish.id, holder=wish.holder, wants=wish.wants, what=wish.what)
+        return await self._service.acquire(request, wish.wait_s)
+
+    async def release(self, request_id: str) -> None:
+        self._service.release(request_id)
+
+    async def lose(self, holder: str) -> None:
+        self._service.lose(holder)
+
+    async def view(self) -> bytes:
+        return pack(LeaseLines.of(self._service.view()))
+
+    async def _tell(self, holder: str) -> None:
+        run, agent, incarnation = holder_parts(holder)
+        try:
+            actor = ray.get_actor(agent_actor_name(agent, incarnation), namespace=run)
+            await ask(actor.no_longer_alone.remote(), 5.0)
+        except (ValueError, Unreachable):
+            self._service.lose(holder)
+
+
+def scheduler_handle():
+    """The cluster's scheduler; made when there is none yet."""
+    return ray.remote(SchedulerActor).options(**scheduler_options().as_dict()).remote()

@@ -1,0 +1,300 @@
+"""A running team without its actor: what agents ask of it, what the human asks of it, and the loop that tends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from retinue.agents.boot import AgentStatus
+from retinue.agents.mail.envelopes import Body, Envelope, Notice, Receipt, TaskAssigned, Text
+from retinue.agents.model.messages import Usage
+from retinue.agents.ports import Reservation
+from retinue.orchestrator.ledger.records import (
+    AgentEnded,
+    BudgetSpent,
+    PhaseChanged,
+    Reminded,
+    RunPhase,
+    TaskChanged,
+    WorkSubmitted,
+)
+from retinue.orchestrator.runtime.port import AgentOutcome, AgentRuntime, ChildStarted, Resolved, Unreachable
+from retinue.orchestrator.team.board import Outcome, Submission
+from retinue.orchestrator.team.budget import Budget
+from retinue.orchestrator.team.children import Children, Definitions
+from retinue.orchestrator.team.core import TeamCore
+from retinue.orchestrator.team.crew import Crew
+from retinue.orchestrator.team.ending import Assign, Finish, GiveUp, Move, Remind, Resting, at_rest, hand_out
+from retinue.orchestrator.team.merges import MergePort
+from retinue.orchestrator.team.post import Post
+from retinue.orchestrator.team.state import MemberState
+from retinue.orchestrator.team.supervision import RestartPolicy
+from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChange, TaskDraft, TaskView
+
+log = logging.getLogger(__name__)
+
+OnFinish = Callable[[bool], Awaitable[str]]
+"""Called once when the run ends by itself; returns what to add to the summary (where the work is)."""
+
+
+class TeamService:
+    """Implements `TeamApi`. All state is in `core.state`; everything that outlives the process is in the ledger."""
+
+    def __init__(
+        self, core: TeamCore, runtime: AgentRuntime, budget: Budget, definitions: Definitions, on_finish: OnFinish
+    ) -> None:
+        self.core = core
+        self.budget = budget
+        self.finished = asyncio.Event()
+        self._on_finish = on_finish
+        self.crew = Crew(core, runtime, RestartPolicy(), self._ended)
+        self.post = Post(core, self.crew)
+        self.children = Children(core, self.crew, self.post, definitions)
+        self._merges: MergePort | None = None
+        self._announced: set[str] = set()
+        self._spent: set[str] = set()
+        self._started_at = core.now()
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    async def open(self, merges: MergePort) -> None:
+        """Man every station and begin to tend. The same for a new run, a resumed one, and a restarted team."""
+        self._merges = merges
+        for member in self.core.state.living():
+            self.budget.open(member.boot.agent, member.boot.limits)
+        if self.core.state.phase != "running":
+            await self.core.record(PhaseChanged(phase="running"))
+        await self._announce_ready()
+        await self.crew.muster()
+        self.core.own(self._tend())
+        self.core.stir()
+
+    async def drain(self) -> dict[str, str]:
+        """Stop resumably: every agent finishes its step. Says how each of them ended."""
+        await self._close("draining", "")
+        told = await self.crew.drain()
+        await self._close("stopped", "resume continues it")
+        await self.core.close()
+        self.finished.set()
+        return told
+
+    async def stop_hard(self) -> None:
+        await self._close("draining", "stopped hard")
+        await self.crew.kill_all()
+        await self._close("stopped", "stopped hard; resume continues it")
+        await self.core.close()
+        self.finished.set()
+
+    async def _close(self, phase: RunPhase, detail: str) -> None:
+        await self.core.record(PhaseChanged(phase=phase, detail=detail))
+
+    # --- the board ----------------------------------------------------------------------------------------------------
+
+    async def create_task(self, agent: str, key: str, draft: TaskDraft) -> TaskAnswer:
+        outcome = self.core.state.board.create(key, self._name(agent), draft)
+        return await self._changed(outcome, self._name(agent), key)
+
+    async def update_task(self, agent: str, key: str, change: TaskChange, submission: Submission | None) -> TaskAnswer:
+        name = self._name(agent)
+        outcome = self.core.state.board.update(key, name, change, submission)
+        answer = await self._changed(outcome, name, key)
+        if outcome.changed and change.status == "completed" and submission is not None:
+            await self.core.record(
+                WorkSubmitted(task_id=change.task_id, agent=agent, branch=submission.branch, sha=submission.sha)
+            )
+            assert self._merges is not None
+            self._merges.submit(change.task_id, agent, submission)
+        return answer
+
+    async def get_task(self, task_id: str) -> TaskView | None:
+        return self.core.state.board.get(task_id)
+
+    async def list_tasks(self) -> tuple[TaskView, ...]:
+        return self.core.state.board.all()
+
+    async def _changed(self, outcome: Outcome, by: str, key: str) -> TaskAnswer:
+        for task in outcome.changed:
+            mine = outcome.answer.task is not None and task.id == outcome.answer.task.id
+            await self.core.record(
+                TaskChanged(task=task, by=by, key=key if mine else "", answer=outcome.answer if mine else None)
+            )
+        if outcome.changed:
+            await self._announce_ready()
+            self.core.stir()
+        return outcome.answer
+
+    async def tasks_changed(self, tasks: Sequence[TaskView], by: str = "team") -> None:
+        """The team itself changed tasks (the merge queue, a death)."""
+        await self._changed(Outcome(TaskAnswer(ok=True, text=""), tuple(tasks)), by, "")
+
+    async def _announce_ready(self) -> None:
+        """Tell each owner of a ready task, once; a repeated envelope is dropped by its id."""
+        for task in self.core.state.board.ready():
+            mark = f"assign/{task.id}/{task.owner}"
+            if task.owner is None or mark in self._announced:
+                continue
+            owner = self.core.state.by_name(task.owner)
+            if owner is None or owner.ended is not None:
+                continue
+            self._announced.add(mark)
+            body = TaskAssigned(task_id=task.id, subject=task.subject, description=task.description)
+            self.core.sending += 1
+            self.core.own(self._send(owner.boot.agent, mark, body))
+
+    async def _send(self, agent: str, mail_id: str, body: Body) -> None:
+        try:
+            receipt = await self.post.send(agent, mail_id, body)
+            if receipt.outcome not in ("stored", "duplicate"):
+                log.warning("mail %s to %s: %s", mail_id, agent, receipt)
+                self._announced.discard(mail_id)
+        finally:
+            self.core.sending -= 1
+            self.core.stir()
+
+    # --- mail, children, budget, status -------------------------------------------------------------------------------
+
+    async def resolve(self, agent: str, to: str) -> Resolved:
+        return self.post.resolve(agent, to)
+
+    async def deliver(self, envelope: Envelope) -> Receipt:
+        return await self.post.deliver(envelope)
+
+    async def start_child(self, agent: str, key: str, request: ChildRequest) -> ChildStarted:
+        started = await self.children.start(agent, key, request)
+        if started.ok:
+            self.budget.open(started.agent, self.core.state.members[started.agent].boot.limits)
+        return started
+
+    async def await_child(self, child: str, wait_s: float) -> ChildOutcome | None:
+        return await self.children.wait(child, wait_s)
+
+    async def reserve(self, agent: str, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
+        del step
+        self.budget.settle(agent, model, settled)
+        now = self.core.now()
+        starts = self.core.state.members[agent].starts
+        elapsed = now - self._started_at
+        answer = self.budget.reserve(agent, model, tokens, elapsed, now - starts[0] if starts else 0.0)
+        if not answer.ok and answer.text not in self._spent:
+            self._spent.add(answer.text)
+            await self.core.record(BudgetSpent(scope=agent, text=answer.text))
+        return answer
+
+    async def report(self, status: AgentStatus) -> None:
+        station = self.crew.station(status.agent)
+        known = station.status
+        if known is not None and status.incarnation < known.incarnation:
+            return
+        station.status = status
+        if status.state in ("idle", "stopped", "failed"):
+            self.core.stir()
+
+    async def send_from_human(self, to: str, mail_id: str, text: str) -> Receipt:
+        return await self.post.from_human(to, mail_id, Text(text=text))
+
+    async def stop_agent(self, name: str) -> str:
+        member = self.core.state.by_name(name)
+        if member is None or member.ended is not None:
+            return f"there is no living agent {name}"
+        how = await self.crew.stop(member, "stopped by the human")
+        await self.tasks_changed(self.core.state.board.release(member.boot.name))
+        return how
+
+    async def _ended(self, member: MemberState, outcome: AgentOutcome) -> None:
+        agent = member.boot.agent
+        if member.boot.role == "child":
+            account = self.budget.agents[agent]
+            await self.children.on_ended(member, outcome, account.requests, account.tokens)
+            return
+        await self.core.record(AgentEnded(agent=agent, why=outcome.how))
+        await self.tasks_changed(self.core.state.board.release(member.boot.name))
+
+    # --- tending ------------------------------------------------------------------------------------------------------
+
+    async def _tend(self) -> None:
+        """Woken by every change that could matter; decides nothing itself."""
+        while not self.finished.is_set():
+            await self.core.bell.wait()
+            self.core.bell.clear()
+            if self.core.state.phase != "running":
+                return
+            resting = self._resting()
+            for move in hand_out(self.core.state.board.all(), resting):
+                await self._do(move)
+            if await self._everybody_rests():
+                for move in at_rest(self.core.state.board.all(), self._resting(), self.core.state.reminders):
+                    await self._do(move)
+
+    def _resting(self) -> list[Resting]:
+        found: list[Resting] = []
+        for member in self.core.state.living():
+            status = self.crew.station(member.boot.agent).status
+            if member.boot.role != "child" and status is not None and _rests(status):
+                failed = status.detail if status.state == "failed" else ""
+                found.append(Resting(member.boot.name, member.boot.role, failed))
+        return found
+
+    async def _everybody_rests(self) -> bool:
+        """Two rounds of asking with the same answers: nothing can be on its way between agents in between.
+
+        An agent rests only after all its mail was acknowledged, and who acknowledged mail does not rest before a
+        turn of its own; so a message that crosses the first round shows as a new turn or as unread in the second.
+        """
+        if self._merges is None or self._merges.busy or self.core.sending:
+            return False
+        first = await self._round()
+        return first is not None and first == await self._round() and not self.core.bell.is_set()
+
+    async def _round(self) -> list[tuple[str, int, int]] | None:
+        marks: list[tuple[str, int, int]] = []
+        for member in self.core.state.living():
+            station = self.crew.station(member.boot.agent)
+            if station.handle is None or station.status is None or not _rests(station.status):
+                return None
+            try:
+                status = await station.handle.state()
+            except Unreachable:
+                return None
+            station.status = status
+            if not _rests(status):
+                return None
+            marks.append((status.agent, status.incarnation, status.turn))
+        return marks
+
+    async def _do(self, move: Move) -> None:
+        board = self.core.state.board
+        match move:
+            case Assign(task_id, owner):
+                await self.tasks_changed([board.given(task_id, owner)])
+            case Remind(task_id, owner):
+                await self._remind(task_id, owner)
+            case GiveUp(task_id, why):
+                await self.tasks_changed([board.failed(task_id, why)])
+            case Finish(ok, detail):
+                await self._finish(ok, detail)
+
+    async def _remind(self, task_id: str, owner: str) -> None:
+        member = self.core.state.by_name(owner)
+        assert member is not None
+        await self.core.record(Reminded(task_id=task_id, agent=member.boot.agent))
+        count = self.core.state.reminders[task_id]
+        text = (
+            f"Task #{task_id} is still open and yours, and you have stopped working. Finish it and set it completed "
+            "with TaskUpdate, or set it pending and say what stands in the way."
+        )
+        await self.post.send(member.boot.agent, f"remind/{task_id}/{count}", Notice(text=text))
+
+    async def _finish(self, ok: bool, detail: str) -> None:
+        more = await self._on_finish(ok)
+        await self._close("done" if ok else "failed", "; ".join(p for p in (detail, more) if p))
+        await self.crew.drain()
+        self.finished.set()
+
+    def _name(self, agent: str) -> str:
+        member = self.core.state.members.get(agent)
+        return member.boot.name if member is not None else agent
+
+
+def _rests(status: AgentStatus) -> bool:
+    return status.state in ("idle", "failed") and status.unread == 0
