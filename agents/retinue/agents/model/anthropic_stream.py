@@ -46,7 +46,7 @@ class _Open:
 
 
 class StreamFold:
-    """Fed with one stream's events in order. `done` once the message is whole."""
+    """Fed with one stream's events in order. `model` is what we call it. `done` once the message is whole."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -62,7 +62,7 @@ class StreamFold:
         match event.type:
             case "message_start":
                 self._usage = _usage(self._usage, event.message.usage)
-                yield MessageStarted(message_id=event.message.id, model=event.message.model or self._model)
+                yield MessageStarted(message_id=event.message.id, model=self._model)
             case "content_block_start":
                 self._start(event)
             case "content_block_delta":

@@ -22,6 +22,7 @@ _FRAGMENT_CHARS = 2_000
 @dataclass(frozen=True, slots=True)
 class Began:
     message_id: str
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def perform(plan: Plan, usage: Usage, pace: Pace, fail: Fail | None) -> Iterator
         return
     snap = fail.kind if fail is not None and fail.kind != "malformed" else None
     at = (fail.block or len(plan.blocks)) - 1 if fail is not None and snap else -1
-    yield Timed(pace.first_token_s, Began(plan.message_id))
+    yield Timed(pace.first_token_s, Began(plan.message_id, usage))
     for index, block in enumerate(plan.blocks):
         cut = snap is not None and index == at and snap != "close"
         yield from _grow(index, block, pace, cut=cut)
