@@ -1,0 +1,128 @@
+"""The words of a spec: names that are taken, tools that exist, and everything that is known but does not work yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+DEFINITIONS = ("general-purpose", "lead", "coder", "reviewer", "tester", "explore", "plan", "merger")
+RESERVED_NAMES = ("result", "tip", "base", "team", "human")
+PROVIDERS = ("anthropic", "script", "replay")
+
+TOOLS = (
+    "Agent",
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "Read",
+    "SendMessage",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "Write",
+)
+LATER_TOOLS = (
+    "AskUserQuestion",
+    "Config",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "ListMcpResources",
+    "LSP",
+    "NotebookEdit",
+    "PowerShell",
+    "ReadMcpResource",
+    "REPL",
+    "Skill",
+    "Sleep",
+    "TaskOutput",
+    "TaskStop",
+    "TeamCreate",
+    "TeamDelete",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """Something that the spec's author may know and that this version refuses by name.
+
+    `paths` are patterns in which `*` is any one key or index. A `key` is refused whatever it holds, a `value` when it
+    is one of `values`; a `rule` and a `tool` are found by the checks of rules and tool lists. `example` is a path and a
+    value that is refused, for the test that walks this table.
+    """
+
+    part: str
+    match: Literal["key", "value", "rule", "tool"]
+    paths: tuple[str, ...]
+    remedy: str
+    example: tuple[str, JsonValue]
+    values: tuple[str, ...] = ()
+
+
+NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
+    NotYet("mcp_servers", "key", ("mcp_servers",), "remove it", ("mcp_servers", {"docs": {"command": "docs-server"}})),
+    NotYet("hooks", "key", ("hooks",), "remove it", ("hooks", {"PreToolUse": []})),
+    NotYet("mcp of an agent", "key", ("agents.*.mcp",), "remove it", ("agents.coder.mcp", ["docs"])),
+    NotYet(
+        "placement",
+        "key",
+        ("agents.*.placement",),
+        "remove it; all agents run on this machine",
+        ("agents.coder.placement", {"node": "gpu-1"}),
+    ),
+    NotYet(
+        "display: tmux",
+        "value",
+        ("agents.*.display",),
+        "write none; `retinue logs RUN AGENT -f` follows an agent",
+        ("agents.coder.display", "tmux"),
+        ("tmux",),
+    ),
+    NotYet(
+        "permission mode plan",
+        "value",
+        ("permissions.mode", "agents.*.permissions.mode"),
+        "use default with deny rules for Edit and Write",
+        ("permissions.mode", "plan"),
+        ("plan",),
+    ),
+    NotYet(
+        "on_ask: ask and wait",
+        "value",
+        ("permissions.on_ask", "agents.*.permissions.on_ask"),
+        "write deny, and allow what the agents need",
+        ("permissions.on_ask", "ask"),
+        ("ask", "wait"),
+    ),
+    NotYet(
+        "Bash rules with a wildcard",
+        "rule",
+        ("permissions.*", "agents.*.permissions.*"),
+        "write the whole command, as in Bash(make test)",
+        ("permissions.allow", ["Bash(git *)"]),
+    ),
+    NotYet(
+        "tools of MCP servers",
+        "tool",
+        ("agents.*.tools.allow", "permissions.*", "agents.*.permissions.*"),
+        "remove it",
+        ("agents.coder.tools", {"allow": ["mcp__docs__search"]}),
+    ),
+    NotYet(
+        f"the tools {', '.join(LATER_TOOLS)}",
+        "tool",
+        ("agents.*.tools.allow", "permissions.*", "agents.*.permissions.*"),
+        "remove it",
+        ("agents.coder.tools", {"allow": ["WebFetch"]}),
+        LATER_TOOLS,
+    ),
+)
