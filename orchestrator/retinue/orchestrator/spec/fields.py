@@ -178,7 +178,7 @@ _DEFINITION_SCHEMA: JsonSchemaValue = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ShortForm:
     """Tells the JSON Schema that a mapping may also be written as a single value."""
 
