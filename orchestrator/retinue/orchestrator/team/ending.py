@@ -78,7 +78,7 @@ def at_rest(tasks: Sequence[TaskView], resting: Sequence[Resting], reminders: Ma
 def _nudge(task: TaskView, alive: Mapping[str, Resting], reminders: Mapping[str, int]) -> Move:
     owner = task.owner
     if owner is None or owner not in alive:
-        return GiveUp(task.id, f"{owner or 'nobody'} is there to do it")
+        return GiveUp(task.id, f"{owner} is gone" if owner else "no agent is left to do it")
     if alive[owner].failed:
         return GiveUp(task.id, f"{owner} stopped: {alive[owner].failed}")
     if reminders.get(task.id, 0) >= MOST_REMINDERS:

@@ -1,0 +1,1 @@
+"""Prices, stock and reports of a small shop."""

@@ -1,0 +1,48 @@
+"""Budgets fail closed, and one in flight is counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from retinue.agents.boot import AgentLimits
+from retinue.agents.model.messages import Usage
+from retinue.orchestrator.team.budget import Account, Budget
+
+
+def price(model: str, used: Usage) -> float | None:
+    return None if model == "unknown" else used.total / 1000
+
+
+def budget(**limits: object) -> Budget:
+    made = Budget(Account(AgentLimits.model_validate(limits)), price)
+    made.open("a", AgentLimits())
+    made.open("b", AgentLimits(requests=1))
+    return made
+
+
+def test_requests_of_the_run_and_of_the_agent_are_counted() -> None:
+    two = budget(requests=2)
+    assert two.reserve("b", "m", 10, 0, 0).ok
+    assert two.reserve("b", "m", 10, 0, 0).text == "b has used its 1 model requests (limits.turns)"
+    assert two.reserve("a", "m", 10, 0, 0).ok
+    assert two.reserve("a", "m", 10, 0, 0).text == "the run has used its 2 model requests (limits.turns)"
+
+
+def test_what_is_reserved_counts_until_it_is_settled() -> None:
+    small = budget(tokens=100)
+    assert small.reserve("a", "m", 60, 0, 0).ok
+    assert not small.reserve("b", "m", 60, 0, 0).ok
+    small.settle("a", "m", Usage(input=10))
+    assert small.reserve("b", "m", 60, 0, 0).ok
+
+
+@pytest.mark.parametrize(
+    ("limits", "model", "text"),
+    [
+        ({"usd": 1.0}, "unknown", "the run has a limit in dollars, and the model has no known price"),
+        ({"usd": 0.001}, "m", "the run has used 0.00 of its 0.00 USD"),
+        ({"wall_s": 5.0}, "m", "the run has run for 6 s of its 5 s"),
+    ],
+)
+def test_a_limit_that_is_reached_or_cannot_be_priced_refuses(limits: dict[str, object], model: str, text: str) -> None:
+    assert budget(**limits).reserve("a", model, 10, 6.0, 0).text.startswith(text)
