@@ -1,0 +1,133 @@
+"""Reading and replacing one regular file. Everything here blocks and belongs into a thread."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.tools.errors import ToolError
+from retinue.tools.files.state import Seen
+
+MAX_EDIT_BYTES = 1024 * 1024 * 1024
+
+
+class TooLarge(ToolError):
+    """More than this tool takes into memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The bytes of a file and what identifies this version of it."""
+
+    data: bytes
+    stat: os.stat_result
+
+    def seen(self, *, partial: bool) -> Seen:
+        return Seen(
+            mtime_ns=self.stat.st_mtime_ns, size=self.stat.st_size, digest=digest_of(self.data), partial=partial
+        )
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor to read from. FileNotFoundError when it is not there, ToolError when it is not a regular file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
+    except OSError as error:
+        raise ToolError(f"Cannot open {path}: {error.strerror}.") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{path} is a directory, not a file. Use Glob, or `ls` in the shell, to list it.")
+    raise ToolError(f"{path} is not a regular file (a device, pipe or socket).")
+
+
+def take(path: Path, *, limit: int = MAX_EDIT_BYTES) -> Snapshot | None:
+    """The file as it is now; None when there is none."""
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if found.st_size > limit:
+            raise TooLarge(f"{path} is too large to be changed by this tool ({found.st_size:,} bytes).")
+        return Snapshot(file.read(), found)
+
+
+def replace(path: Path, data: bytes, before: Snapshot | None) -> Snapshot:
+    """Put `data` in the place of `before`, all or nothing, with its mode bits; None creates.
+
+    The last look at the old file and the rename are neighbours: nothing is awaited, read or computed between them.
+    ToolError when the file is no longer the one of `before`.
+    """
+    temporary = path.with_name(f".retinue-{os.urandom(8).hex()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            written = _fill(descriptor, data, before)
+        finally:
+            os.close(descriptor)
+        _place(path, temporary, before)
+    except OSError as error:
+        raise ToolError(f"Cannot write {path}: {error.strerror}.") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+    return Snapshot(data, written)
+
+
+def _fill(descriptor: int, data: bytes, before: Snapshot | None) -> os.stat_result:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    if before is not None:
+        if (before.stat.st_uid, before.stat.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):
+                os.fchown(descriptor, before.stat.st_uid, before.stat.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(before.stat.st_mode))
+    return os.fstat(descriptor)
+
+
+def _place(path: Path, temporary: Path, before: Snapshot | None) -> None:
+    if before is None:
+        try:
+            os.link(temporary, path, follow_symlinks=False)  # unlike a rename, this never replaces what appeared since
+        except FileExistsError:
+            raise ToolError(f"{path} was created by somebody else just now. Read it, then try again.") from None
+        except OSError:
+            _rename_if(path, temporary, lambda: not os.path.lexists(path))
+        return
+    _rename_if(path, temporary, lambda: _same(path, before.stat))
+
+
+def _rename_if(path: Path, temporary: Path, unchanged: Callable[[], bool]) -> None:
+    if not unchanged():
+        raise ToolError(f"{path} was changed by somebody else just now. Read it again, then try again.")
+    os.rename(temporary, path)
+
+
+def _same(path: Path, before: os.stat_result) -> bool:
+    try:
+        now = os.lstat(path)
+    except OSError:
+        return False
+    return (now.st_ino, now.st_dev, now.st_size, now.st_mtime_ns) == (
+        before.st_ino,
+        before.st_dev,
+        before.st_size,
+        before.st_mtime_ns,
+    )

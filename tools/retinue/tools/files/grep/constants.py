@@ -1,0 +1,6 @@
+"""Limits of Grep."""
+
+from __future__ import annotations
+
+DEFAULT_HEAD = 250
+MAX_COLUMNS = 500

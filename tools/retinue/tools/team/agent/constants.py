@@ -1,0 +1,5 @@
+"""Defaults of Agent."""
+
+from __future__ import annotations
+
+DEFAULT_DEFINITION = "general-purpose"
