@@ -183,11 +183,12 @@ class Depot:
     async def publish_tip(self) -> tuple[str, ...]:
         """Show the tip to every agent as `team/tip`. Answers the agents that could not be told."""
         sha = await self.tip()
-        told = await asyncio.gather(*(self._publish(agent, sha) for agent in self.workspaces), return_exceptions=True)
+        agents = list(self.workspaces)
+        told = await asyncio.gather(*(self._publish(agent, sha) for agent in agents), return_exceptions=True)
         for outcome in told:
             if isinstance(outcome, BaseException) and not isinstance(outcome, GitError | StateError):
                 raise outcome
-        return tuple(agent for agent, outcome in zip(self.workspaces, told, strict=True) if outcome is not None)
+        return tuple(agent for agent, outcome in zip(agents, told, strict=True) if outcome is not None)
 
     async def _publish(self, agent: str, sha: str) -> None:
         await self.run_in_agent(

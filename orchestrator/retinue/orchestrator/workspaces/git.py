@@ -152,6 +152,14 @@ class Git:
         return environment
 
 
+async def run_as_user(
+    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, deadline_s: float
+) -> GitResult:
+    """The user's own git, with the user's environment, configuration and hooks, in the user's own checkout."""
+    environment = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
+    return await _execute(["git", *args], environment, cwd, stdin, deadline_s, f"git {args[0]} in {cwd}")
+
+
 async def _execute(
     argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: str | None, deadline_s: float, what: str
 ) -> GitResult:
