@@ -22,18 +22,18 @@ def budget(**limits: object) -> Budget:
 
 def test_requests_of_the_run_and_of_the_agent_are_counted() -> None:
     two = budget(requests=2)
-    assert two.reserve("b", "m", 10, 0, 0).ok
-    assert two.reserve("b", "m", 10, 0, 0).text == "b has used its 1 model requests (limits.turns)"
-    assert two.reserve("a", "m", 10, 0, 0).ok
-    assert two.reserve("a", "m", 10, 0, 0).text == "the run has used its 2 model requests (limits.turns)"
+    assert two.reserve("b", 1, "m", 10, 0, 0).ok
+    assert two.reserve("b", 2, "m", 10, 0, 0).text == "b has used its 1 model requests (limits.turns)"
+    assert two.reserve("a", 1, "m", 10, 0, 0).ok
+    assert two.reserve("a", 2, "m", 10, 0, 0).text == "the run has used its 2 model requests (limits.turns)"
 
 
 def test_what_is_reserved_counts_until_it_is_settled() -> None:
     small = budget(tokens=100)
-    assert small.reserve("a", "m", 60, 0, 0).ok
-    assert not small.reserve("b", "m", 60, 0, 0).ok
-    small.settle("a", "m", Usage(input=10))
-    assert small.reserve("b", "m", 60, 0, 0).ok
+    assert small.reserve("a", 1, "m", 60, 0, 0).ok
+    assert not small.reserve("b", 1, "m", 60, 0, 0).ok
+    small.settle("a", 1, "m", Usage(input=10))
+    assert small.reserve("b", 1, "m", 60, 0, 0).ok
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,12 @@ def test_what_is_reserved_counts_until_it_is_settled() -> None:
     ],
 )
 def test_a_limit_that_is_reached_or_cannot_be_priced_refuses(limits: dict[str, object], model: str, text: str) -> None:
-    assert budget(**limits).reserve("a", model, 10, 6.0, 0).text.startswith(text)
+    assert budget(**limits).reserve("a", 1, model, 10, 6.0, 0).text.startswith(text)
+
+
+def test_a_repeated_question_or_settlement_counts_once() -> None:
+    once = budget(requests=1, tokens=100)
+    assert once.reserve("a", 1, "m", 60, 0, 0) == once.reserve("a", 1, "m", 60, 0, 0)
+    once.settle("a", 1, "m", Usage(input=10))
+    once.settle("a", 1, "m", Usage(input=10))
+    assert (once.run.tokens, once.run.requests, once.run.reserved_tokens) == (10, 1, 0)

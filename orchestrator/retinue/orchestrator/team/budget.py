@@ -52,20 +52,30 @@ class Budget:
     price: Price
     agents: dict[str, Account] = field(default_factory=dict[str, Account])
     held: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
+    settled: dict[str, int] = field(default_factory=dict[str, int])
+    granted: dict[str, tuple[int, Reservation]] = field(default_factory=dict[str, tuple[int, Reservation]])
 
     def open(self, agent: str, limits: AgentLimits) -> None:
         self.agents.setdefault(agent, Account(limits))
 
-    def settle(self, agent: str, model: str, used: Usage) -> None:
-        """Book what a request really used. Done for the running team, and again from the ledger after a restart."""
+    def settle(self, agent: str, step: int, model: str, used: Usage) -> None:
+        """Book what the request of `step` really used, once: told by the agent, or read from the ledger on a restart."""
+        if self.settled.get(agent, 0) >= step:
+            return
+        self.settled[agent] = step
         self._release(agent)
         cost = self.price(model, used) or 0.0
         for account in (self.run, self.agents[agent]):
             account.tokens += used.total
             account.usd += cost
 
-    def reserve(self, agent: str, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float) -> Reservation:
-        """Room for one request of about `tokens`, or the reason why not."""
+    def reserve(
+        self, agent: str, step: int, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float
+    ) -> Reservation:
+        """Room for the request of `step`, about `tokens`, or the reason why not. What was granted for it stays granted."""
+        known = self.granted.get(agent)
+        if known is not None and known[0] == step:
+            return known[1]
         self._release(agent)
         own = self.agents[agent]
         cost = self.price(model, Usage(input=tokens))
@@ -77,7 +87,8 @@ class Budget:
             account.reserved_tokens += tokens
             account.reserved_usd += cost or 0.0
         self.held[agent] = (tokens, cost or 0.0)
-        return Reservation(ok=True)
+        self.granted[agent] = (step, Reservation(ok=True))
+        return self.granted[agent][1]
 
     def _release(self, agent: str) -> None:
         tokens, usd = self.held.pop(agent, (0, 0.0))

@@ -1,4 +1,4 @@
-"""Sub-agents: started for a call of their parent, in its workspace, with no right that it lacks; ended with a result."""
+"""Sub-agents: started for a call of their parent, in its workspace, with its rights; ended with a result."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from retinue.agents.boot import AgentStatus
-from retinue.agents.mail.envelopes import Body, Envelope, Notice, Receipt, TaskAssigned, Text
+from retinue.agents.mail.envelopes import Body, Envelope, Notice, Receipt, TaskAssigned, TaskReturned, Text
 from retinue.agents.model.messages import Usage
 from retinue.agents.ports import Reservation
 from retinue.orchestrator.ledger.records import (
@@ -128,6 +128,16 @@ class TeamService:
         """The team itself changed tasks (the merge queue, a death)."""
         await self._changed(Outcome(TaskAnswer(ok=True, text=""), tuple(tasks)), by, "")
 
+    async def returned(self, holder: str, agent: str, mail_id: str, body: TaskReturned) -> None:
+        """The merge queue sends work back: to its author, or past it to the lead."""
+        leads = [m.boot.agent for m in self.core.state.living() if m.boot.role == "lead"]
+        receiver = leads[0] if holder == "lead" and leads else agent
+        self.core.sending += 1
+        self.core.own(self._send(receiver, mail_id, body))
+
+    async def queue_halted(self, reason: str) -> None:
+        await self._finish(False, f"the merge queue has halted: {reason}")
+
     async def _announce_ready(self) -> None:
         """Tell each owner of a ready task, once; a repeated envelope is dropped by its id."""
         for task in self.core.state.board.ready():
@@ -170,12 +180,11 @@ class TeamService:
         return await self.children.wait(child, wait_s)
 
     async def reserve(self, agent: str, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
-        del step
-        self.budget.settle(agent, model, settled)
+        self.budget.settle(agent, step - 1, model, settled)
         now = self.core.now()
         starts = self.core.state.members[agent].starts
         elapsed = now - self._started_at
-        answer = self.budget.reserve(agent, model, tokens, elapsed, now - starts[0] if starts else 0.0)
+        answer = self.budget.reserve(agent, step, model, tokens, elapsed, now - starts[0] if starts else 0.0)
         if not answer.ok and answer.text not in self._spent:
             self._spent.add(answer.text)
             await self.core.record(BudgetSpent(scope=agent, text=answer.text))
