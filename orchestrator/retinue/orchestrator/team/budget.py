@@ -59,7 +59,7 @@ class Budget:
         self.agents.setdefault(agent, Account(limits))
 
     def settle(self, agent: str, step: int, model: str, used: Usage) -> None:
-        """Book what the request of `step` really used, once: told by the agent, or read from the ledger on a restart."""
+        """Book what the request of `step` really used, once: told by the agent, or read from the ledger."""
         if self.settled.get(agent, 0) >= step:
             return
         self.settled[agent] = step
@@ -72,7 +72,7 @@ class Budget:
     def reserve(
         self, agent: str, step: int, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float
     ) -> Reservation:
-        """Room for the request of `step`, about `tokens`, or the reason why not. What was granted for it stays granted."""
+        """Room for the request of `step`, about `tokens`, or the reason why not. A grant for a step stays."""
         known = self.granted.get(agent)
         if known is not None and known[0] == step:
             return known[1]
