@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import JsonValue
+from ruamel.yaml import YAML
+
 from retinue.agents.model.script import script_schema
 from retinue.agents.model.script_file import load_script, parse_script
 from retinue.tools.errors import SpecError
-from ruamel.yaml import YAML
 
 FULL = """
 version: 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from retinue.agents.model.incoming import Incoming, incoming_of
 from retinue.agents.model.messages import AssistantMessage, TextBlock, ToolResultBlock, ToolUseBlock, UserMessage
 from retinue.agents.model.script import Matcher

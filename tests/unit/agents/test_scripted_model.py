@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+
 from retinue.agents.model import scripted
 from retinue.agents.model.messages import (
     AssistantBlock,

@@ -15,11 +15,13 @@ from retinue.agents.model.breaks import reason_of_status
 from retinue.agents.model.course import Course, Plan, Standing
 from retinue.agents.model.incoming import incoming_of
 from retinue.agents.model.messages import (
+    AssistantBlock,
     AssistantMessage,
     Message,
     TextBlock,
     ToolResultBlock,
     ToolSpec,
+    ToolUseBlock,
     Usage,
 )
 from retinue.agents.model.performance import (
@@ -199,9 +201,15 @@ def _replayed(course: Course, memo: _Memo | None, messages: tuple[Message, ...])
 
 
 def _chars(message: Message) -> int:
-    return sum(
-        len(block.content) if isinstance(block, ToolResultBlock) else len(text_of(block)) for block in message.content
-    )
+    return sum(map(_block_chars, message.content))
+
+
+def _block_chars(block: AssistantBlock | ToolResultBlock) -> int:
+    if isinstance(block, ToolResultBlock):
+        return len(block.content)
+    if isinstance(block, ToolUseBlock) and block.malformed is not None:
+        return len("{}")  # what goes back to a model
+    return len(text_of(block))
 
 
 def _usage(memo: _Memo, prefix: int, plan: Plan) -> Usage:
