@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from retinue.orchestrator.spec.fields import NAME_EXPECTED, NAME_PATTERN
 from retinue.orchestrator.spec.model import ModelSpec, TeamSpec
@@ -11,12 +12,13 @@ from retinue.orchestrator.spec.problems import Path, Problem, listed, nearest, q
 from retinue.orchestrator.spec.rules import check_rule, check_tool_pattern
 from retinue.orchestrator.spec.vocabulary import DEFINITIONS, RESERVED_NAMES
 
+AT_MOST_OF_A_KIND = 100
 _NAME = re.compile(NAME_PATTERN + r"\Z")
 
 
 def check(spec: TeamSpec) -> list[Problem]:
     """All problems, each with its path in the document; the places are filled in by the loader."""
-    return [problem for find in _CHECKS for problem in find(spec)]
+    return [problem for find in _CHECKS for problem in islice(find(spec), AT_MOST_OF_A_KIND)]
 
 
 def _agent_names(spec: TeamSpec) -> Iterator[Problem]:
@@ -38,7 +40,7 @@ def _agent_names(spec: TeamSpec) -> Iterator[Problem]:
 
 def _as_name(key: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:40]
-    return name if _NAME.match(name) else ""
+    return name if len(key) <= 40 and _NAME.match(name) else ""
 
 
 def _agent_names_once(spec: TeamSpec) -> Iterator[Problem]:
@@ -148,7 +150,8 @@ def _blockers(spec: TeamSpec) -> Iterator[Problem]:
             path: Path = ("tasks", index, "blocked_by", position)
             if blocker not in ids:
                 what = f"no task has the id {quoted(blocker)}"
-                yield Problem("unknown_task", path, what, blocker, ids[:20], nearest(blocker, ids))
+                others = tuple(other for other in ids if other != task.id)[:20]
+                yield Problem("unknown_task", path, what, blocker, others, nearest(blocker, others))
             elif task.blocked_by.index(blocker) != position:
                 yield Problem(
                     "duplicate", path, f"{quoted(blocker)} is in the list twice", blocker, remedy="remove one"
@@ -160,10 +163,10 @@ def _cycles(spec: TeamSpec) -> Iterator[Problem]:
     for cycle in cycles_of(blockers):
         index = next(i for i, task in enumerate(spec.tasks) if task.id == cycle[0])
         arrows = " → ".join((*cycle, cycle[0]))
-        what = f"the task waits for itself: {arrows}" if len(cycle) == 1 else f"the tasks wait for each other: {arrows}"
-        yield Problem(
-            "cycle", ("tasks", index, "blocked_by"), what, arrows, remedy="remove one of them from blocked_by"
-        )
+        who, remedy = "the tasks wait for each other", "take one of them out of blocked_by"
+        if len(cycle) == 1:
+            who, remedy = "the task waits for itself", "take it out of blocked_by"
+        yield Problem("cycle", ("tasks", index, "blocked_by"), f"{who}: {arrows}", arrows, remedy=remedy)
 
 
 def cycles_of(blockers: Mapping[str, tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -97,4 +97,5 @@ def _not_yaml(error: _ForeignError, name: str) -> Problem:
     place = error.problem_mark or error.context_mark
     mark = Mark(name, place.line + 1, place.column + 1) if place else Mark(name, 1, 1)
     said = ", ".join(part for part in (error.context, error.problem) if part)
-    return syntax(mark, f"not valid YAML: {said}")
+    remedy = "indent with spaces, not with tabs" if "'\\t'" in said else ""
+    return syntax(mark, f"not valid YAML: {said}", remedy)

@@ -39,7 +39,14 @@ def _text(value: object) -> str:
         raise wrong("text that is not empty")
     if "\0" in value:
         raise wrong("text without NUL characters")
+    if has_surrogates(value):
+        raise wrong("text that can be written as UTF-8")
     return value
+
+
+def has_surrogates(text: str) -> bool:
+    """Halves of a character, as from bytes of the command line that are not UTF-8: no file and no socket takes them."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _name(value: object) -> str:
@@ -134,7 +141,9 @@ def _branch(value: object) -> str:
 def _base(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     if _BASE_REFUSED.search(text) or len(text) > 200 or not isinstance(value, str):
-        raise wrong("head, worktree, or a branch, tag or commit", "" if isinstance(value, str) else "put it in quotes")
+        raise wrong(
+            "head, worktree, or a branch, tag or commit", "put it in quotes" if isinstance(value, int | float) else ""
+        )
     return text
 
 

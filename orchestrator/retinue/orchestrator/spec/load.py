@@ -38,9 +38,9 @@ class LoadedSpec:
     warnings: tuple[Problem, ...]
     path: Path
     folder: Path
+    root: Node = field(repr=False)
     overrides: tuple[str, ...] = ()
     model: str | None = None
-    root: Node = field(repr=False, default=Scalar(None, "", Mark("spec")))
 
     def file(self, written: str) -> Path:
         """A path of the spec (a script or a definition) as a path of the file system."""
@@ -60,7 +60,7 @@ def load_spec(
     salt: str | None = None,
 ) -> LoadedSpec:
     """Read, expand and check. `script:FILE` in `model` starts from the current directory; in the spec from its own."""
-    name = path.name
+    name = str(path)
     try:
         with path.open("rb") as file:
             data = file.read(4 * MAX_CHARACTERS + 1)
@@ -70,10 +70,10 @@ def load_spec(
             str(path), f"not UTF-8: byte {error.start + 1} cannot be read", "save the file as UTF-8"
         ) from None
     except FileNotFoundError:
-        raise _unreadable(str(path), "no such file", "`retinue init` writes a spec to start from") from None
+        raise _unreadable(name, "no such file", "`retinue init` writes a spec to start from") from None
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _unreadable(str(path), f"cannot be read: {said}") from None
+        raise _unreadable(name, f"cannot be read: {said}") from None
     if model is not None and model.startswith("script:"):
         model = f"script:{Path(model.removeprefix('script:')).expanduser().absolute()}"
     return load_spec_text(text, name, env=env, overrides=overrides, model=model, salt=salt, path=path)
@@ -110,9 +110,9 @@ def load_spec_text(
         warnings=tuple(_literal_secrets(root)),
         path=where,
         folder=where.parent,
+        root=root,
         overrides=tuple(overrides),
         model=model,
-        root=root,
     )
 
 

@@ -301,7 +301,7 @@ class TeamSpec(SpecPart):
     """What the team is for."""
 
     repo: RepoSpec = RepoSpec()
-    """The repository that the team works in."""
+    """Where the team works, and from which commit."""
 
     model: ModelChoice | None = None
     """The model of every agent that names none itself."""
@@ -318,7 +318,7 @@ class TeamSpec(SpecPart):
     """The task board at the start."""
 
     merge: MergeSpec = MergeSpec()
-    """How finished work comes together."""
+    """How finished work is brought together and checked."""
 
     limits: TeamLimits = TeamLimits()
     """What the team may use up."""

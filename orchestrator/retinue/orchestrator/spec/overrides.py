@@ -64,7 +64,7 @@ def _apply(root: Node, override: str) -> Node:
     if not equals or not key:
         raise _refused(mark, (), f"expected key=value, found {quoted(override)}", "as in --set limits.usd=2")
     path = _path(key, mark)
-    return _assign(root, path, 0, _value(key, value, mark), mark)
+    return _assign(root, path, 0, _value(path, key, value, mark), mark)
 
 
 def _refused(mark: Mark, path: Path, what: str, remedy: str = "") -> _Refused:
@@ -82,7 +82,7 @@ def _path(key: str, mark: Mark) -> Path:
     return tuple(path)
 
 
-def _value(key: str, text: str, mark: Mark) -> Node:
+def _value(path: Path, key: str, text: str, mark: Mark) -> Node:
     if not text.strip():
         return scalar_of("", mark)
     try:
@@ -90,7 +90,7 @@ def _value(key: str, text: str, mark: Mark) -> Node:
     except InvalidSpec as error:
         problems, node = list(error.problems), None
     if node is None or problems:
-        raise _refused(mark, (key,), problems[0].what, f"""put the value in quotes, as in --set '{key}="..."'""")
+        raise _refused(mark, path, problems[0].what, f"""put the value in quotes, as in --set '{key}="..."'""")
     return _marked(node, mark)
 
 

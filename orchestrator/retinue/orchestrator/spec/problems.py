@@ -29,6 +29,7 @@ Kind = Literal[
 ]
 
 SHOWN_AT_MOST = 50
+_URL_USER = re.compile(r"://[^/@\s]+@")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -74,7 +75,7 @@ class Problem:
             parts.append(f"did you mean {quoted(self.suggestion)}?")
         if self.remedy:
             parts.append(self.remedy)
-        return "; ".join(parts)
+        return printable("; ".join(parts))
 
     def __str__(self) -> str:
         where = dotted(self.path)
@@ -122,7 +123,8 @@ def dotted(path: Path) -> str:
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """In double quotes, cut, on one line."""
+    """In double quotes, cut, on one line, and without the password of a URL."""
+    text = _URL_USER.sub("://…@", text)
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return f'"{printable(cut)}"'
 

@@ -22,13 +22,19 @@ from retinue.orchestrator.spec.vocabulary import NOT_SUPPORTED_YET, NotYet
 
 _ROUNDS = 4
 _SHAPES = {"model_type": "a mapping", "dict_type": "a mapping", "tuple_type": "a list"}
+_SHORT_FORMS = {
+    "ModelSpec": "PROVIDER:NAME, or a mapping with use",
+    "DoneWhen": "a command, or a mapping with command and timeout",
+}
+_REMEDIES = {"version": "write version: 1", "name": "write name: and a name for the team"}
+_AT_MOST = 100
 _PLACEHOLDERS: dict[str, JsonValue] = {
     "version": 1,
     "name": "unnamed",
     "agents": {},
     "subject": "unnamed",
     "command": "true",
-    "use": "script:unnamed",
+    "use": "anthropic:unnamed",
 }
 _PLACES = ("", "repo", "permissions", "agents.*", "agents.*.tools", "agents.*.limits", "tasks.*", "merge", "limits")
 
@@ -54,7 +60,7 @@ def shape(root: Mapping) -> Shaped:
         except ValidationError as error:
             for details in error.errors(include_url=False, include_input=False):
                 path, problem = _problem(details, root)
-                if not any(_within(path, done) for done in repaired):
+                if len(problems) < _AT_MOST and not any(_within(path, done) for done in repaired[:_AT_MOST]):
                     problems.append(problem)
                 repaired.append(path)
                 _repair(plain, path, missing=details["type"] == "missing")
@@ -80,6 +86,8 @@ def refused_yet(row: NotYet, path: Path, found: str) -> Problem:
 def found_text(node: Node | None) -> str:
     """What stands in the document, as written: the value of a variable is never shown."""
     match node:
+        case Scalar(value=None) if "${" in node.raw:
+            return f"nothing, from {quoted(node.raw)}"
         case None | Scalar(value=None):
             return "nothing"
         case Mapping():
@@ -101,11 +109,17 @@ def _problem(details: ErrorDetails, root: Node) -> tuple[Path, Problem]:
         case "extra_forbidden":
             return loc, _unknown_key(loc)
         case "missing":
-            return loc, Problem("missing", loc[:-1], f"the key {quoted(str(loc[-1]))} is missing", on_key=True)
+            return loc, _missing(loc)
         case "literal_error":
             return loc, _unknown_value(loc, root, str(details.get("ctx", {}).get("expected", "")))
         case _:
             return loc, _wrong_value(details, loc, root, on_key=on_key)
+
+
+def _missing(path: Path) -> Problem:
+    key = str(path[-1])
+    remedy = _REMEDIES.get(key, "") if len(path) == 1 else ""
+    return Problem("missing", path[:-1], f"the key {quoted(key)} is missing", remedy=remedy, on_key=True)
 
 
 def _unknown_key(path: Path) -> Problem:
@@ -136,19 +150,23 @@ def _unknown_value(path: Path, root: Node, expected: str) -> Problem:
     if not isinstance(node, Scalar) or node.value is None:
         what = f"expected one of the allowed values, found {found}"
         return Problem("value", path, what, found, allowed)
+    if node.raw in allowed:
+        return Problem("value", path, f"unknown value {found}", found, allowed, remedy="write it without quotes")
     return Problem("value", path, f"unknown value {found}", found, allowed, nearest(node.raw, allowed))
 
 
 def _wrong_value(details: ErrorDetails, path: Path, root: Node, *, on_key: bool) -> Problem:
     context = details.get("ctx", {})
-    expected = str(context.get("expected") or _SHAPES.get(details["type"], details["msg"]))
+    shape_of = _SHORT_FORMS.get(str(context.get("class_name"))) or _SHAPES.get(details["type"], details["msg"])
+    expected = str(context.get("expected") or shape_of)
     remedy = str(context.get("remedy", ""))
     node = node_at(root, path)
     found = quoted(str(path[-1])) if on_key and path else found_text(node)
     if isinstance(node, Scalar) and node.value != node.raw and isinstance(node.value, str):
         remedy = ""  # it may quote the value of a variable
     if isinstance(node, Scalar) and node.value is None and not remedy:
-        remedy = "remove the key or write a value"
+        is_agent = len(path) == 2 and path[0] == "agents"
+        remedy = "write {} for an agent with nothing to set" if is_agent else "remove the key or write a value"
     return Problem("value", path, f"expected {expected}, found {found}", found, remedy=remedy, on_key=on_key)
 
 

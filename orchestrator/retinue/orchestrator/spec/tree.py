@@ -204,14 +204,11 @@ class _Builder:
     def _scalar(self, event: YamlEvent) -> None:
         self._count(1, event.mark)
         if self._wants_key():
-            self._open[-1].key = (event.text, event.mark)
+            self._open[-1].key = (self._whole(event), event.mark)
             return
         self._check_tag(event.tag, event.mark)
-        node = (
-            scalar_of(event.text, event.mark)
-            if event.plain
-            else Scalar(event.text, event.text, event.mark, plain=False)
-        )
+        text = self._whole(event)
+        node = scalar_of(text, event.mark) if event.plain else Scalar(text, text, event.mark, plain=False)
         self._remember(event.anchor, node, 1)
         self._place(node)
 
@@ -225,6 +222,17 @@ class _Builder:
         if _depth(node) + len(self._open) > MAX_DEPTH:
             raise self._refuse(event.mark, f"nested deeper than {MAX_DEPTH} levels")
         self._place(node)
+
+    def _whole(self, event: YamlEvent) -> str:
+        """JSON writes some characters as two escapes, which the parser leaves apart."""
+        if not any("\ud800" <= character <= "\udfff" for character in event.text):
+            return event.text
+        try:
+            return event.text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise self._refuse(
+                event.mark, "half of a character, escaped as in \\ud800", "write the character"
+            ) from None
 
     def _wants_key(self) -> bool:
         return bool(self._open) and self._open[-1].entries is not None and self._open[-1].key is None
