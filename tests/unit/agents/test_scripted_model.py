@@ -295,6 +295,17 @@ async def test_after_a_break_the_kept_blocks_are_completed_by_the_rest_of_the_tu
     assert told(await talk.say(results=["Y"])) == ["next"]
 
 
+async def test_a_turn_that_was_completed_after_a_break_counts_once():
+    talk = Talk(a_model("- {say: hello, calls: {Read: {p: x}}, fail: {kind: drop, block: 2}, repeat: 2}\n- say: end"))
+    talk.hear("go")
+    talk.keep(blocks_of(await talk.events()))
+    assert told(await talk.say()) == ["Read(x)"]
+    talk.hear()
+    assert (await talk.events())[-1].kind == "broken"
+    talk.keep(blocks_of(await talk.events(attempt=1)))
+    assert told(await talk.say()) == ["end"]
+
+
 async def test_a_break_that_kept_nothing_is_asked_again_whole():
     talk = Talk(a_model("- {say: hello, calls: {Read: {p: x}}, fail: {kind: drop, block: 1}}"))
     talk.hear("go")
@@ -387,6 +398,20 @@ async def test_only_new_messages_are_looked_at(monkeypatch: pytest.MonkeyPatch):
     assert len(looked) == 99
 
 
+async def test_conversations_of_one_name_that_take_turns_are_each_remembered(monkeypatch: pytest.MonkeyPatch):
+    looked: list[Message] = []
+    count = scripted.__dict__["_chars"]
+    monkeypatch.setattr(scripted, "_chars", lambda message: (looked.append(message), count(message))[1])
+    model = a_model("- {calls: {Read: {p: x}}, repeat: true}")
+    first, second = Talk(model), Talk(model)
+    await first.say("task 1")
+    await second.say("task 2")
+    for _ in range(10):
+        await first.say()
+        await second.say()
+    assert len(looked) == 2 * 21
+
+
 async def test_a_conversation_that_was_rewound_or_rewritten_is_read_anew():
     talk = Talk(a_model("- say: one\n- say: two\n- say: three"))
     await talk.say("go")
@@ -395,6 +420,16 @@ async def test_a_conversation_that_was_rewound_or_rewritten_is_read_anew():
     assert told(blocks_of(await talk.events())) == ["two"]
     talk.messages = (*talk.messages[:2], UserMessage(content=(TextBlock(text="else"),)))
     assert told(blocks_of(await talk.events())) == ["two"]
+
+
+async def test_a_last_message_that_was_rewritten_is_another_conversation():
+    talk = Talk(a_model("- {when: alarm, say: help}\n- say: one"))
+    talk.hear("go")
+    assert told(blocks_of(await talk.events())) == ["one"]
+    talk.messages = (UserMessage(content=(ToolResultBlock(tool_use_id="x", content=""), TextBlock(text="go"))),)
+    assert told(blocks_of(await talk.events())) == ["one"]
+    talk.messages = (UserMessage(content=(ToolResultBlock(tool_use_id="x", content="alarm"), TextBlock(text="go"))),)
+    assert told(blocks_of(await talk.events())) == ["help"]
 
 
 async def test_input_that_was_added_before_the_model_spoke_belongs_to_the_same_answer():
