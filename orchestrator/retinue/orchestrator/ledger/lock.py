@@ -12,9 +12,32 @@ from typing import NamedTuple
 from retinue.tools.errors import EnvironmentProblem, StateError
 
 NETWORK_TYPES = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "afpfs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs")
-    + ("ncpfs", "davfs", "webdav", "sshfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse", "fuse.davfs")
-    + ("fuse.glusterfs", "fuse.ceph")
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "afpfs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "beegfs",
+        "gpfs",
+        "ncpfs",
+        "davfs",
+        "webdav",
+        "sshfs",
+        "fuse.sshfs",
+        "fuse.s3fs",
+        "fuse.rclone",
+        "fuse.gcsfuse",
+        "fuse.davfs",
+        "fuse.glusterfs",
+        "fuse.ceph",
+    }
 )
 """Where `flock` or an append at the end of a file may hold on one machine only, or not at all."""
 

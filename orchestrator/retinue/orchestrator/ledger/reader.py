@@ -15,8 +15,8 @@ from retinue.orchestrator.ledger.frames import (
     Record,
     VoidFilter,
     Wanted,
+    known_header,
 )
-from retinue.orchestrator.ledger.writer import known_header
 from retinue.tools.errors import StateError
 
 _CHUNK = 1024 * 1024

@@ -19,13 +19,11 @@ from pydantic import JsonValue
 from retinue.orchestrator.ledger.frames import (
     HEADER_SIZE,
     OPENED,
-    VERSION,
-    Header,
     LedgerError,
     Record,
-    decode_header,
     encode_frame,
     encode_header,
+    known_header,
     new_marker,
 )
 
@@ -237,21 +235,6 @@ class LedgerWriter:
     def close(self) -> None:
         """Of a writer that was opened with a path. A shared file is closed by who opened it."""
         self._file.close()
-
-
-def known_header(path: Path, data: bytes) -> Header:
-    """LedgerError unless this build can read what follows."""
-    header = decode_header(data)
-    if header is None:
-        raise LedgerError(
-            f"{path} is not a ledger, or its header is damaged: restore it from a backup, or start a new run"
-        )
-    if header.version != VERSION:
-        raise LedgerError(
-            f"{path} has ledger version {header.version}, and this build reads version {VERSION}: "
-            "use the version of retinue that wrote it"
-        )
-    return header
 
 
 def _create(path: Path, marker: bytes) -> None:
