@@ -56,7 +56,7 @@ async def search(
     async with _running(arguments, cwd) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        errors = asyncio.ensure_future(process.stderr.read(_CHUNK))
+        errors = asyncio.ensure_future(_first_part(process.stderr))
         try:
             async with asyncio.timeout(DEADLINE_S):
                 output, complete = await _collect(process.stdout, separator, enough)
@@ -88,6 +88,14 @@ async def _collect(stream: asyncio.StreamReader, separator: bytes, enough: int |
         if size > MAX_OUTPUT_BYTES or (enough is not None and count > enough):
             return b"".join(chunks).rpartition(separator)[0] + separator, False
     return b"".join(chunks), True
+
+
+async def _first_part(stream: asyncio.StreamReader) -> bytes:
+    """All is read, so that the program never waits for us; only so much is kept."""
+    kept = b""
+    while chunk := await stream.read(_CHUNK):
+        kept = (kept + chunk)[:_CHUNK]
+    return kept
 
 
 @asynccontextmanager

@@ -80,9 +80,9 @@ class Glob(Tool[GlobInput, GlobOutput]):
         place = paths.locate(_start(args), ctx)
         if not await in_thread(os.path.isdir, place.real):
             raise ToolError(f"{place.named} is not a directory.")
-        pattern = split(args.pattern)[1]
+        fixed, pattern = split(args.pattern)
         found = await ripgrep.search(
-            [*_EVERYTHING, f"--glob={_literal_start(pattern)}", *ripgrep.without_vcs()],
+            [*_EVERYTHING, f"--glob={f'/{pattern}' if fixed else _literal(pattern)}", *ripgrep.without_vcs()],
             place.real,
             separator=b"\0",
             what="The search for files",
@@ -110,7 +110,7 @@ def _start(args: GlobInput) -> str:
     return os.path.join(args.path or ".", fixed) if fixed else args.path or "."
 
 
-def _literal_start(pattern: str) -> str:
+def _literal(pattern: str) -> str:
     """For ripgrep a `!` in front would turn the meaning around."""
     return f"\\{pattern}" if pattern.startswith("!") else pattern
 

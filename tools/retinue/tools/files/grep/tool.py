@@ -162,7 +162,8 @@ def globs(text: str) -> list[str]:
 def _target(place: paths.Place, ctx: ToolContext) -> tuple[Path, str]:
     """Results are named relative to the working directory when they lie below it."""
     if place.named.is_relative_to(ctx.cwd):
-        return ctx.cwd, os.path.join(".", place.named.relative_to(ctx.cwd))
+        below = place.named.relative_to(ctx.cwd)
+        return ctx.cwd, f"./{below}" if below.parts else "./"
     return Path("/"), str(place.named)
 
 
