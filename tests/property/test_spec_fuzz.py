@@ -33,6 +33,7 @@ TREES = st.recursive(
 )
 
 
+often = settings(max_examples=150, deadline=None)
 CHANGES = st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(FRAGMENTS))
 
 
@@ -57,6 +58,7 @@ def loads_or_says_why(text: str, **flags) -> None:
     assert "".join((first, *rest)).isprintable()
 
 
+@often
 @given(st.text())
 @example("\ud800")
 @example("? ? ? ?")
@@ -69,12 +71,13 @@ def test_any_text_loads_or_raises_the_spec_error(text: str) -> None:
     loads_or_says_why(text)
 
 
+@often
 @given(st.text(alphabet=string.printable + "äß→\U0001d518\x00\x07"), st.sampled_from(SEEDS))
 def test_any_text_after_a_good_spec_loads_or_raises_the_spec_error(text: str, seed: str) -> None:
     loads_or_says_why(seed + text)
 
 
-@settings(max_examples=200)
+@often
 @given(
     st.sampled_from(SEEDS),
     st.lists(CHANGES, min_size=1, max_size=6),
@@ -89,23 +92,26 @@ def test_a_good_spec_with_pieces_exchanged_loads_or_raises_the_spec_error(
     loads_or_says_why(text)
 
 
-@settings(max_examples=200)
+@often
 @given(TREES)
 def test_any_tree_of_known_keys_loads_or_raises_the_spec_error(tree: object) -> None:
     loads_or_says_why(json.dumps(tree))
 
 
+@often
 @given(st.sampled_from(SEEDS), st.lists(st.tuples(st.lists(KEYS | st.just("tasks[0]"), max_size=4), TREES), max_size=3))
 def test_any_flag_loads_or_raises_the_spec_error(seed: str, flags: list[tuple[list[str], object]]) -> None:
     overrides = [".".join(path) + "=" + json.dumps(value) for path, value in flags]
     loads_or_says_why(seed, overrides=overrides)
 
 
+@often
 @given(st.sampled_from(SEEDS), st.text(max_size=30), st.text(max_size=30))
 def test_any_text_as_a_flag_or_a_model_loads_or_raises_the_spec_error(seed: str, override: str, model: str) -> None:
     loads_or_says_why(seed, overrides=[override], model=model)
 
 
+@often
 @given(TREES)
 def test_json_is_read_as_json_reads_it(tree: object) -> None:
     text = json.dumps(tree)

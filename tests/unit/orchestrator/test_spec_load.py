@@ -104,6 +104,16 @@ def test_anchors_and_aliases_may_be_used() -> None:
     assert spec.agents["a"] == spec.agents["b"]
 
 
+def test_a_character_that_json_writes_as_two_escapes_is_one() -> None:
+    spec = load(SMALL.replace("prompt: hi", r'prompt: "\ud83d\ude00"'))
+    assert spec.agents["coder"].prompt == "\U0001f600"
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"team\.yaml:5:19: half of a character, escaped as in"):
+        load(SMALL.replace("prompt: hi", r'prompt: "\ud83d"'))
+
+
 def test_a_later_tool_may_be_denied_already() -> None:
     spec = load(SMALL + "permissions: {deny: [WebFetch, mcp__docs]}\n")
     assert spec.permissions.deny == ("WebFetch", "mcp__docs")

@@ -21,7 +21,7 @@ MAX_DEPTH = 20
 MAX_NODES = 20_000
 
 _STRING_TAGS = ("!", "tag:yaml.org,2002:str")
-_INT = re.compile(r"[-+]?[0-9]{1,18}\Z|0o[0-7]{1,20}\Z|0x[0-9a-fA-F]{1,15}\Z")
+_INT = re.compile(r"[-+]?[0-9]{1,300}\Z|0o[0-7]{1,20}\Z|0x[0-9a-fA-F]{1,15}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?\Z")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
