@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import ray
 
-from retinue.orchestrator.actors.options import agent_actor_name, scheduler_options
-from retinue.orchestrator.actors.wire import ask, pack, unpack
+from retinue.orchestrator.actors.options import CLUSTER_NAMESPACE, SCHEDULER, agent_actor_name, scheduler_options
+from retinue.orchestrator.actors.wire import CALL_S, ask, pack, unpack
 from retinue.orchestrator.runtime.port import Unreachable
 from retinue.orchestrator.scheduling.leases import LeaseRequest
 from retinue.orchestrator.scheduling.service import SchedulerService
@@ -52,3 +53,32 @@ class SchedulerActor:
 def scheduler_handle():
     """The cluster's scheduler; made when there is none yet."""
     return ray.remote(SchedulerActor).options(**scheduler_options().as_dict()).remote()
+
+
+class SchedulerLink:
+    """Implements `SchedulerPort` over the actor. Raises Unreachable while it is being restarted."""
+
+    def __init__(self) -> None:
+        self._actor: Any = None
+
+    async def move_in(self, workspace: str, holder: str) -> bool:
+        return await self._call("move_in", workspace, holder)
+
+    async def acquire(self, request: LeaseRequest, wait_s: float) -> bool:
+        wish = LeaseAsk(
+            id=request.id, holder=request.holder, wants=dict(request.wants), what=request.what, wait_s=wait_s
+        )
+        return await self._call("acquire", pack(wish), deadline_s=wait_s + CALL_S)
+
+    async def release(self, request_id: str) -> None:
+        await self._call("release", request_id)
+
+    async def _call(self, method: str, *args: object, deadline_s: float = CALL_S) -> Any:
+        try:
+            self._actor = self._actor or ray.get_actor(SCHEDULER, namespace=CLUSTER_NAMESPACE)
+            return await ask(getattr(self._actor, method).remote(*args), deadline_s)
+        except ValueError as error:
+            raise Unreachable("there is no scheduler") from error
+        except Unreachable:
+            self._actor = None
+            raise

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from retinue.agents.boot import AgentBoot
 from retinue.orchestrator.ledger.records import TeamRecord
 from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.team.state import TeamState
@@ -20,12 +21,12 @@ class JournalPort(Protocol):
 
 @dataclass(slots=True)
 class TeamCore:
-    """One per running team. `env` is the environment of the tools, which may hold secrets and is never recorded."""
+    """One per running team. `environment` makes that of an agent's tools, which may hold secrets: never recorded."""
 
     plan: LaunchPlan
     state: TeamState
     journal: JournalPort
-    env: dict[str, str]
+    environment: Callable[[AgentBoot], dict[str, str]]
     now: Callable[[], float]
     bell: asyncio.Event = field(default_factory=asyncio.Event)
     tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])

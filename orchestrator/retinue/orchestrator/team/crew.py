@@ -68,7 +68,8 @@ class Crew:
     async def _start(self, member: MemberState) -> AgentHandle:
         number = member.incarnation + 1
         await self._core.record(IncarnationStarted(agent=member.boot.agent, incarnation=number, at=self._core.now()))
-        boot = member.boot.model_copy(update={"incarnation": number, "env": {**self._core.env, **member.boot.env}})
+        env = self._core.environment(member.boot)
+        boot = member.boot.model_copy(update={"incarnation": number, "env": env})
         return await self._runtime.start(boot)
 
     def _attach(self, member: MemberState, station: Station, handle: AgentHandle) -> None:

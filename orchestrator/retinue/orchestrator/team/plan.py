@@ -15,9 +15,12 @@ class CheckCommand(Wire):
 
 
 class LaunchPlan(Wire):
-    """The spec, resolved against one repository at one moment. Holds no secret: values lie in the run's env file.
+    """The spec, resolved against one repository at one moment. Holds no secret: those lie in the run's env file.
 
-    Boots carry placeholders for what is known only when the Depot exists (worktree paths); `done_when` is by task id.
+    prompts    what each member is told first, by name
+    done_when  checks by task id
+    endpoints  where a model is reached, by its `PROVIDER:NAME`, if not at the provider's own address
+    locks_dir  where the locks of workspaces lie, the same for all runs of a user on this machine
     """
 
     run: str
@@ -25,13 +28,20 @@ class LaunchPlan(Wire):
     repo: str
     base_kind: str
     base_sha: str
-    in_repository: bool
     strategy: str
     into: str | None
+    into_sha: str | None = None
     members: tuple[AgentBoot, ...]
+    prompts: dict[str, str] = {}
     tasks: tuple[TaskView, ...] = ()
     done_when: dict[str, CheckCommand] = {}
     verify: tuple[CheckCommand, ...] = ()
     setup: tuple[CheckCommand, ...] = ()
     limits: AgentLimits = AgentLimits()
+    endpoints: dict[str, str] = {}
+    script_folder: str
     locks_dir: str
+
+    @property
+    def has_depot(self) -> bool:
+        return any(m.workspace.isolation == "worktree" for m in self.members)

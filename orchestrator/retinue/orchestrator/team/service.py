@@ -42,7 +42,13 @@ class TeamService:
     """Implements `TeamApi`. All state is in `core.state`; everything that outlives the process is in the ledger."""
 
     def __init__(
-        self, core: TeamCore, runtime: AgentRuntime, budget: Budget, definitions: Definitions, on_finish: OnFinish
+        self,
+        core: TeamCore,
+        runtime: AgentRuntime,
+        budget: Budget,
+        definitions: Definitions,
+        on_finish: OnFinish,
+        started_at: float | None = None,
     ) -> None:
         self.core = core
         self.budget = budget
@@ -54,7 +60,7 @@ class TeamService:
         self._merges: MergePort | None = None
         self._announced: set[str] = set()
         self._spent: set[str] = set()
-        self._started_at = core.now()
+        self._started_at = core.now() if started_at is None else started_at
 
     # --- life ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,169 @@
+"""From a checked spec to the plan of one run: names, paths, rights, commands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.agents.boot import AgentBoot, AgentLimits, Peer, Rights, RuleSet, ToolFilter, WorkspaceBoot
+from retinue.agents.definition import AgentDefinition
+from retinue.orchestrator.spec.model import Member, ModelSpec, TeamSpec, ToolsSpec
+from retinue.orchestrator.team.plan import CheckCommand, LaunchPlan
+from retinue.orchestrator.workspaces.facts import RunPaths
+from retinue.orchestrator.workspaces.names import agent_branch
+from retinue.orchestrator.workspaces.user_repo import Base
+from retinue.tools.errors import SpecError
+from retinue.tools.ports import TaskView
+
+DefinitionOf = Callable[[str], AgentDefinition]
+OUTPUT_TOKENS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The places of one run. `repo` is the top of the checkout, or the folder itself where nothing is a repository."""
+
+    run: str
+    run_dir: Path
+    repo: Path
+    locks_dir: Path
+    script_folder: Path
+
+
+def plan_launch(
+    spec: TeamSpec, where: Where, base: Base | None, definitions: DefinitionOf, cli_rules: RuleSet
+) -> LaunchPlan:
+    """Raises SpecError for what only shows when everything comes together."""
+    members = spec.members()
+    roster = tuple(Peer(name=m.name, role=m.role, description=_described(m, definitions)) for m in members)
+    return LaunchPlan(
+        run=where.run,
+        team=spec.name,
+        repo=str(where.repo),
+        base_kind=base.kind if base else "none",
+        base_sha=base.sha if base else "",
+        strategy=spec.merge.strategy,
+        into=spec.merge.into,
+        members=tuple(_boot(spec, m, where, base, definitions, roster, cli_rules) for m in members),
+        prompts={m.name: m.spec.prompt for m in members if m.spec.prompt},
+        tasks=_tasks(spec),
+        done_when={
+            t.id: CheckCommand(command=t.done_when.command, timeout_s=t.done_when.timeout)
+            for t in spec.tasks
+            if t.done_when
+        },
+        verify=tuple(CheckCommand(command=c, timeout_s=spec.merge.verify_timeout) for c in spec.merge.verify),
+        setup=tuple(CheckCommand(command=c, timeout_s=spec.repo.setup_timeout) for c in spec.repo.setup),
+        limits=AgentLimits(
+            requests=spec.limits.turns, tokens=spec.limits.tokens, usd=spec.limits.usd, wall_s=spec.limits.wall
+        ),
+        endpoints=_endpoints(members),
+        script_folder=str(where.script_folder),
+        locks_dir=str(where.locks_dir),
+    )
+
+
+def _described(member: Member, definitions: DefinitionOf) -> str:
+    return member.spec.description or definitions(member.spec.definition).description
+
+
+def _boot(
+    spec: TeamSpec,
+    member: Member,
+    where: Where,
+    base: Base | None,
+    definitions: DefinitionOf,
+    roster: tuple[Peer, ...],
+    cli_rules: RuleSet,
+) -> AgentBoot:
+    definition = definitions(member.spec.definition)
+    agent = f"{member.name}~1"
+    limits = member.spec.limits
+    permissions = member.permissions
+    rules = RuleSet(source="spec", allow=permissions.allow, ask=permissions.ask, deny=permissions.deny)
+    return AgentBoot(
+        run=where.run,
+        team=spec.name,
+        agent=agent,
+        name=member.name,
+        incarnation=0,
+        role=member.role,
+        definition=definition.name,
+        description=member.spec.description or definition.description,
+        prompt=definition.prompt,
+        model=member.model.use,
+        max_tokens=member.model.max_output_tokens or OUTPUT_TOKENS,
+        roster=roster,
+        tools=_tools(member.spec.tools, definition),
+        rights=(Rights(mode=permissions.mode, rules=(rules, cli_rules)),),
+        limits=AgentLimits(requests=limits.turns, tokens=limits.tokens, usd=limits.usd, wall_s=limits.wall),
+        workspace=_workspace(member, where, base, agent),
+        repo=str(where.repo),
+        run_dir=str(where.run_dir),
+    )
+
+
+def _tools(own: ToolsSpec, definition: AgentDefinition) -> ToolFilter:
+    """What the definition gives, narrowed by the spec."""
+    allow = own.allow if own.allow is not None else definition.tools
+    return ToolFilter(allow=allow, deny=(*definition.disallowed_tools, *own.deny))
+
+
+def _workspace(member: Member, where: Where, base: Base | None, agent: str) -> WorkspaceBoot:
+    if member.spec.isolation == "none":
+        return WorkspaceBoot(root=str(where.repo), isolation="none")
+    if base is None:
+        raise SpecError(f"agents.{member.key}: worktrees need a git repository at {where.repo}")
+    paths = RunPaths(where.run_dir)
+    return WorkspaceBoot(
+        root=str(paths.worktree(agent)),
+        isolation="worktree",
+        git_dir=str(paths.repository(agent)),
+        branch=agent_branch(where.run, agent),
+        base_sha=base.sha,
+    )
+
+
+def _tasks(spec: TeamSpec) -> tuple[TaskView, ...]:
+    blocks: dict[str, list[str]] = {}
+    for task in spec.tasks:
+        for blocker in task.blocked_by:
+            blocks.setdefault(blocker, []).append(task.id)
+    names = {name: key for name, key, _index in spec.names()}
+    return tuple(
+        TaskView(
+            id=task.id,
+            subject=task.subject,
+            description=task.description or "",
+            owner=_owner(task.owner, names),
+            blocked_by=task.blocked_by,
+            blocks=tuple(blocks.get(task.id, ())),
+        )
+        for task in spec.tasks
+    )
+
+
+def _owner(owner: str | None, names: Mapping[str, str]) -> str | None:
+    """A key with replicas stands for the first of them that is free, which the team decides."""
+    return owner if owner in names else None
+
+
+def _endpoints(members: tuple[Member, ...]) -> dict[str, str]:
+    found: dict[str, ModelSpec] = {}
+    for member in members:
+        known = found.setdefault(member.model.use, member.model)
+        if known.base_url != member.model.base_url:
+            raise SpecError(
+                f"agents.{member.key}.model: {member.model.use} is reached at two addresses, "
+                f"{known.base_url} and {member.model.base_url}; one run needs one"
+            )
+    return {use: model.base_url for use, model in found.items() if model.base_url}
+
+
+def executes(plan: LaunchPlan) -> tuple[str, ...]:
+    """Commands of the spec that run code of the repository or of agents, for the question whether they are trusted."""
+    commands = [("repo.setup", c.command) for c in plan.setup]
+    commands += [(f"tasks.{task}.done_when", c.command) for task, c in plan.done_when.items()]
+    commands += [("merge.verify", c.command) for c in plan.verify]
+    return tuple(f"{where}: {command}" for where, command in commands)

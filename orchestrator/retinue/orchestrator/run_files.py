@@ -1,0 +1,112 @@
+"""The files of one run's directory that every process of the run reads: the plan, and what only the owner may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from retinue.agents.boot import AgentBoot
+from retinue.agents.model.messages import Wire
+from retinue.agents.model.port import ModelPort
+from retinue.agents.model.router import ModelSettings, open_model
+from retinue.orchestrator.state.paths import RunDir, write_private
+from retinue.orchestrator.team.plan import LaunchPlan
+from retinue.tools.errors import StateError
+from retinue.tools.shell.environment import GitIdentity, tool_environment
+
+
+class PrivateEnv(Wire):
+    """What the launching shell lent to the run. Lies in a 0600 file, is never recorded, and is never passed on whole.
+
+    base    variables that tools may see (PATH, HOME, language, time zone)
+    tools   `env` of the spec with its variables filled in, by agent name
+    secrets values that no record may show
+    """
+
+    base: dict[str, str]
+    tools: dict[str, dict[str, str]] = {}
+    secrets: tuple[str, ...] = ()
+    api_key: str | None = None
+    auth_token: str | None = None
+    base_url: str | None = None
+
+
+_GIT_CONFIG = """\
+# The only configuration of agents' git besides that of their own repository.
+[gc]
+	auto = 0
+[advice]
+	detachedHead = false
+"""
+KEPT = ("PATH", "HOME", "LANG", "TZ", "USER", "LOGNAME")
+
+
+def lend(env: Mapping[str, str], tools: Mapping[str, Mapping[str, str]], secrets: tuple[str, ...]) -> PrivateEnv:
+    """What of the launching environment goes with the run."""
+    known = tuple(v for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN") if (v := env.get(name)))
+    return PrivateEnv(
+        base={name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")},
+        tools={name: dict(own) for name, own in tools.items()},
+        secrets=tuple(dict.fromkeys((*secrets, *known))),
+        api_key=env.get("ANTHROPIC_API_KEY") or None,
+        auth_token=env.get("ANTHROPIC_AUTH_TOKEN") or None,
+        base_url=env.get("ANTHROPIC_BASE_URL") or None,
+    )
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """What a launch wrote into one run's directory, read. Nothing of it changes afterwards."""
+
+    dir: RunDir
+
+    @classmethod
+    def of(cls, run_dir: str) -> RunFiles:
+        return cls(RunDir(Path(run_dir)))
+
+    @property
+    def git_config(self) -> Path:
+        return self.dir.root / "gitconfig"
+
+    @cached_property
+    def plan(self) -> LaunchPlan:
+        try:
+            return LaunchPlan.model_validate_json((self.dir.root / "plan.json").read_bytes())
+        except FileNotFoundError:
+            raise StateError(f"{self.dir.root} holds no plan: the launch of this run did not get far enough") from None
+
+    @cached_property
+    def private(self) -> PrivateEnv:
+        return PrivateEnv.model_validate_json(self.dir.env.read_bytes())
+
+    def write(self, plan: LaunchPlan, private: PrivateEnv) -> None:
+        """The plan comes last: a directory that has one is complete."""
+        write_private(self.dir.env, private.model_dump_json())
+        write_private(self.git_config, _GIT_CONFIG)
+        write_private(self.dir.root / "plan.json", plan.model_dump_json())
+
+    def environment_of(self, boot: AgentBoot, owner: str) -> dict[str, str]:
+        """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts."""
+        tmp = self.dir.tmp / boot.agent
+        tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return tool_environment(
+            self.private.base,
+            home=Path(self.private.base.get("HOME", "/")),
+            tmp=tmp,
+            identity=GitIdentity(boot.name, f"{boot.name}@{boot.run}.retinue.invalid"),
+            spec_env=self.private.tools.get(owner, {}),
+            git_config=self.git_config,
+        )
+
+    def open_model(self, ref: str) -> ModelPort:
+        plan, private = self.plan, self.private
+        settings = ModelSettings(
+            base_url=plan.endpoints.get(ref) or private.base_url,
+            api_key=SecretStr(private.api_key) if private.api_key else None,
+            auth_token=SecretStr(private.auth_token) if private.auth_token else None,
+        )
+        return open_model(ref, settings, folder=Path(plan.script_folder))

@@ -1,0 +1,214 @@
+"""Puts a team together from a run's directory: a new one, a resumed one, or one whose process was restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.agents.boot import AgentBoot
+from retinue.agents.definition import builtin_definitions
+from retinue.agents.mail.envelopes import TEAM, Envelope, Prompt
+from retinue.agents.model.prices import cost_usd
+from retinue.agents.records import MailStored
+from retinue.orchestrator.ledger.lock import RunLock
+from retinue.orchestrator.ledger.records import MemberAdded, RunOpened, TaskChanged
+from retinue.orchestrator.ledger.writer import LedgerWriter
+from retinue.orchestrator.merging.recovery import recover
+from retinue.orchestrator.run_files import RunFiles
+from retinue.orchestrator.runtime.port import AgentRuntime
+from retinue.orchestrator.state.redact import Redactor
+from retinue.orchestrator.team.checks import ShellChecks, run_setup
+from retinue.orchestrator.team.core import TeamCore
+from retinue.orchestrator.team.journal import LedgerJournal, Recovered, recover_team
+from retinue.orchestrator.team.merges import MergeDriver
+from retinue.orchestrator.team.service import TeamService
+from retinue.orchestrator.workspaces.depot import Depot
+from retinue.orchestrator.workspaces.git import Git
+from retinue.orchestrator.workspaces.landing import land_into
+from retinue.orchestrator.workspaces.names import result_branch, result_ref
+from retinue.orchestrator.workspaces.user_repo import UserRepo
+from retinue.tools.errors import RetinueError, StateError
+from retinue.tools.shell.runner import KeeperShell
+
+log = logging.getLogger(__name__)
+LOCK_S = 20.0
+"""How long a restarted team waits for the lock of its predecessor, whose process may take a moment to be gone."""
+
+
+class NoMerges:
+    """Implements `MergePort` for a run in which nothing is merged."""
+
+    busy = False
+
+    def submit(self, task_id: str, agent: str, submission: object) -> None:
+        raise AssertionError(f"task {task_id} of {agent} was submitted in a run that merges nothing: {submission}")
+
+
+@dataclass(slots=True)
+class TeamHost:
+    """One running team and what it holds open. `close` gives the run's lock back, last."""
+
+    files: RunFiles
+    service: TeamService
+    writer: LedgerWriter
+    lock: RunLock
+
+    def close(self) -> None:
+        self.writer.close()
+        self.lock.release()
+
+
+async def open_team(files: RunFiles, runtime: AgentRuntime, now: Callable[[], float] = time.time) -> TeamHost:
+    """Holds the run's lock from here on. Raises StateError when another process has it."""
+    lock = await _lock(files.dir.lock)
+    try:
+        recovered = await asyncio.to_thread(recover_team, files.dir.ledger)
+        redact = Redactor(files.private.secrets).body
+        writer = LedgerWriter.open(files.dir.ledger, "team", recovered.incarnation + 1, now, redact=redact)
+        return await _assemble(files, runtime, now, lock, recovered, writer)
+    except BaseException:
+        lock.release()
+        raise
+
+
+async def _assemble(
+    files: RunFiles,
+    runtime: AgentRuntime,
+    now: Callable[[], float],
+    lock: RunLock,
+    recovered: Recovered,
+    writer: LedgerWriter,
+) -> TeamHost:
+    plan = files.plan
+    core = TeamCore(plan, recovered.state, LedgerJournal(writer), _environments(files, recovered), now)
+    if recovered.state.opened is None:
+        await _begin(core)
+    budget = recovered.budget(plan.limits, cost_usd)
+    git = Git()
+    depot = await Depot.open(git, files.dir.root) if plan.has_depot else None
+    finisher = Finisher(files, git, depot)
+    service = TeamService(core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at)
+    if depot is not None:
+        await run_setup(core, depot, KeeperShell(), files)
+    merges = await _merges(core, depot, files, finisher, service)
+    if isinstance(merges, MergeDriver):
+        core.own(merges.run())
+    await service.open(merges)
+    return TeamHost(files, service, writer, lock)
+
+
+def _environments(files: RunFiles, recovered: Recovered) -> Callable[[AgentBoot], dict[str, str]]:
+    def environment(boot: AgentBoot) -> dict[str, str]:
+        owner = boot
+        while owner.parent is not None and owner.parent in recovered.state.members:
+            owner = recovered.state.members[owner.parent].boot
+        return files.environment_of(boot, owner.name)
+
+    return environment
+
+
+async def _begin(core: TeamCore) -> None:
+    """The first records of a run: what it is, who is in it, what is to be done, what each is told first."""
+    plan = core.plan
+    await core.record(
+        RunOpened(
+            run=plan.run,
+            team=plan.team,
+            repo=plan.repo,
+            base_kind=plan.base_kind,
+            base_sha=plan.base_sha,
+            result_ref=result_ref(plan.run),
+            strategy="merge" if plan.strategy == "merge" else "rebase" if plan.strategy == "rebase" else "none",
+            usd=plan.limits.usd,
+            requests=plan.limits.requests,
+            tokens=plan.limits.tokens,
+            wall_s=plan.limits.wall_s,
+        ),
+        *(MemberAdded(boot=boot) for boot in plan.members),
+        *(TaskChanged(task=task, by="spec") for task in plan.tasks),
+        *(
+            MailStored(envelope=_prompt(boot.agent, plan.prompts[boot.name]))
+            for boot in plan.members
+            if boot.name in plan.prompts
+        ),
+    )
+
+
+def _prompt(agent: str, text: str) -> Envelope:
+    return Envelope(id=f"{agent}/prompt", sender=TEAM, recipient=agent, body=Prompt(text=text))
+
+
+async def _merges(
+    core: TeamCore, depot: Depot | None, files: RunFiles, finisher: Finisher, service: TeamService
+) -> MergeDriver | NoMerges:
+    if depot is None or core.plan.strategy == "none":
+        return NoMerges()
+    state = core.state
+    withdrawn = [t.id for t in state.board.tasks.values() if t.status in ("deleted", "failed")]
+    gone = [m.boot.agent for m in state.members.values() if m.ended is not None]
+    leads = [m.boot.agent for m in state.living() if m.boot.role == "lead"]
+    queue, effects = recover(
+        state.queue,
+        base=core.plan.base_sha,
+        actual_tip=await depot.tip(),
+        lead=leads[0] if leads else None,
+        gone=gone,
+        withdrawn=withdrawn,
+    )
+    checks = ShellChecks(KeeperShell(), files.environment_of(core.plan.members[0], ""), files.dir, core.plan.run)
+    driver = MergeDriver(core, depot, queue, checks, finisher.mirror, service)
+    driver.push(effects)
+    return driver
+
+
+@dataclass(slots=True)
+class Finisher:
+    """What the team does in the user's repository: show the result, and at the end move `merge.into`."""
+
+    files: RunFiles
+    git: Git
+    depot: Depot | None
+
+    async def mirror(self, tip: str) -> None:
+        user = await self._user()
+        plan = self.files.plan
+        assert self.depot is not None
+        known = await user.commit_of(result_ref(plan.run))
+        if known != tip:
+            await user.mirror_result(self.depot.paths.depot, plan.run, tip, known)
+
+    async def finish(self, ok: bool) -> str:
+        plan = self.files.plan
+        if self.depot is None or plan.strategy == "none":
+            return ""
+        tip = await self.depot.tip()
+        if tip == plan.base_sha:
+            return "nothing was merged"
+        try:
+            await self.mirror(tip)
+            if ok and plan.into is not None:
+                landing = await land_into(await self._user(), plan.run, plan.into, tip, plan.into_sha)
+                if not landing.moved:
+                    return f"{plan.into} was left alone ({landing.reason}); take the work with: {landing.command}"
+                return f"{plan.into} holds the work"
+        except RetinueError as error:
+            return f"the work is at {tip[:12]} in the run's Depot: {error}"
+        return f"the work is on {result_branch(plan.run)}"
+
+    async def _user(self) -> UserRepo:
+        return await UserRepo.open(self.git, Path(self.files.plan.repo))
+
+
+async def _lock(path: Path) -> RunLock:
+    deadline = asyncio.get_running_loop().time() + LOCK_S
+    while True:
+        try:
+            return await asyncio.to_thread(RunLock.acquire, path)
+        except StateError:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.2)

@@ -1,0 +1,66 @@
+"""The team's own pen in the ledger, and everything that it reads of it when it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retinue.agents.boot import AgentLimits
+from retinue.agents.records import MessageClosed
+from retinue.orchestrator.ledger.parse import body_of, parse_agent_record, parse_team_record
+from retinue.orchestrator.ledger.reader import read_all
+from retinue.orchestrator.ledger.records import TEAM_WRITER, TeamRecord
+from retinue.orchestrator.ledger.writer import LedgerWriter
+from retinue.orchestrator.team.budget import Account, Budget, Price
+from retinue.orchestrator.team.state import TeamState
+
+
+@dataclass(slots=True)
+class LedgerJournal:
+    """Implements `JournalPort`."""
+
+    writer: LedgerWriter
+
+    async def record(self, *records: TeamRecord) -> None:
+        await self.writer.append_many([body_of(record) for record in records], durable=True)
+
+
+@dataclass(slots=True)
+class Recovered:
+    """The fold of a whole ledger. `incarnation` is the last of the team's own, 0 for a run that never began."""
+
+    state: TeamState = field(default_factory=TeamState)
+    incarnation: int = 0
+    started_at: float | None = None
+    spent: list[tuple[str, MessageClosed]] = field(default_factory=list[tuple[str, MessageClosed]])
+
+    def budget(self, limits: AgentLimits, price: Price) -> Budget:
+        """All accounts, with what was used before."""
+        made = Budget(Account(limits), price)
+        for member in self.state.members.values():
+            made.open(member.boot.agent, member.boot.limits)
+        for agent, closed in self.spent:
+            if agent in made.agents:
+                made.run.requests += 1
+                made.agents[agent].requests += 1
+                made.settle(agent, closed.step, closed.model, closed.usage)
+        return made
+
+
+def recover_team(ledger: Path) -> Recovered:
+    """Blocking: reads the whole file. A run without a ledger is a new one."""
+    found = Recovered()
+    if not ledger.exists():
+        return found
+    for record in read_all(ledger, voided=False):
+        found.started_at = record.at if found.started_at is None else found.started_at
+        if record.writer == TEAM_WRITER:
+            found.incarnation = max(found.incarnation, record.incarnation)
+            typed = parse_team_record(record.kind, record.body)
+            if typed is not None:
+                found.state.apply(typed)
+        elif record.kind == "message_closed":
+            closed = parse_agent_record(record.kind, record.body)
+            if isinstance(closed, MessageClosed):
+                found.spent.append((record.writer, closed))
+    return found
