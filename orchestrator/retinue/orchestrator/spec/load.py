@@ -136,13 +136,20 @@ def _shaped(root: Node, name: str, unsaid: Iterable[DocPath]) -> Shaped:
 
 def _follows(problem: Problem, touched: Iterable[DocPath]) -> bool:
     """Whether a problem may only be there because another one was taken out of the way."""
-    return any(
-        problem.path[: len(path)] == path
-        or (problem.kind == "unknown_owner" and path[:1] == ("agents",) and len(path) <= 3)
-        or (problem.kind in ("unknown_task", "duplicate", "cycle") and path[:1] == ("tasks",))
-        or (problem.kind in ("team", "missing") and path[:1] in (("agents",), ("tasks",), ("model",)))
-        for path in touched
-    )
+    return any(problem.path[: len(path)] == path or _depends(problem, path) for path in touched)
+
+
+def _depends(problem: Problem, path: DocPath) -> bool:
+    part = path[2] if len(path) > 2 else None
+    match path[:1], problem.kind:
+        case ("agents",), "unknown_owner":
+            return part in (None, "replicas")
+        case ("tasks",), "unknown_task" | "duplicate":
+            return part in (None, "id")
+        case ("agents" | "tasks" | "model",), "team" | "missing":
+            return problem.path in ((), ("agents",))
+        case _:
+            return False
 
 
 def _secrets(expanded: Expanded, spec: TeamSpec) -> tuple[str, ...]:
