@@ -83,6 +83,10 @@ class _Work:
         head, tree = tip, await self._tree_of(tip)
         rewritten: list[tuple[str, str]] = []
         for commit in commits:
+            if commit.parents == (head,):
+                head, tree = commit.sha, await self._tree_of(commit.sha)
+                rewritten.append((commit.sha, head))
+                continue
             # A commit with the new head's tree on the old parent makes that parent the merge base: a cherry-pick.
             stand_in = await self._commit(tree, commit.parents, "stand-in", OURSELVES.environment())
             merged = await self._merged_tree(stand_in, commit.sha)

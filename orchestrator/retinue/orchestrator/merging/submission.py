@@ -17,12 +17,12 @@ _ANSWER = re.compile(r"^retinue-(submission|sync): (ok|refused|moved|left) (.*)$
 _PRELUDE = """\
 set -u
 refuse() { printf 'retinue-submission: refused %s\\n' "$1"; exit 3; }
-branch=$(git symbolic-ref --quiet --short HEAD) \\
-  || refuse 'HEAD is detached; go back to a branch: git switch BRANCH'
-[ -z "$(git ls-files --unmerged | head -n 1)" ] \\
-  || refuse 'a merge has conflicts that are not resolved; resolve them, git add the files, and complete the task again'
 [ ! -d "$(git rev-parse --git-path rebase-merge)" ] && [ ! -d "$(git rev-parse --git-path rebase-apply)" ] \\
   || refuse 'a rebase is going on; finish it (git rebase --continue) or give it up (git rebase --abort)'
+[ -z "$(git ls-files --unmerged | head -n 1)" ] \\
+  || refuse 'a merge has conflicts that are not resolved; resolve them, git add the files, and complete the task again'
+branch=$(git symbolic-ref --quiet --short HEAD) \\
+  || refuse 'HEAD is detached; go back to a branch: git switch BRANCH'
 git add -A || refuse 'git add failed; see above'
 nested=$(git diff --cached --raw --no-renames --diff-filter=A HEAD \\
   | awk '$2 == "160000"' | cut -f 2- | head -n 1)
@@ -103,9 +103,9 @@ head=$(git rev-parse --verify --quiet HEAD) || left 'unborn'
 [ "$head" != {tip} ] || {{ printf 'retinue-sync: ok there\\n'; exit 0; }}
 git merge-base --is-ancestor {tip} HEAD && {{ printf 'retinue-sync: ok there\\n'; exit 0; }}
 [ "$head" = {settled} ] || git merge-base --is-ancestor HEAD {tip} || left 'own-commits'
-git symbolic-ref --quiet HEAD >/dev/null || left 'detached'
+branch=$(git symbolic-ref --quiet --short HEAD) || left 'detached'
 [ -z "$(git status --porcelain | head -n 1)" ] || left 'uncommitted'
-git reset --quiet --keep {tip} || left 'in-the-way'
+git checkout --quiet --no-overwrite-ignore -B "$branch" {tip} || left 'in-the-way'
 printf 'retinue-sync: moved %s\\n' {tip}
 """
     )

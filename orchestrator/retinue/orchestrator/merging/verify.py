@@ -93,42 +93,46 @@ async def _all(checks: Sequence[Check], folder: Path, runner: CommandRunner) -> 
 
 async def check_out(depot: Depot, commit: str) -> Checkout:
     """The run's `verify` worktree, exactly at `commit`. Ignored files stay: what set-up made is needed again."""
-    folder = depot.paths.verify
+    folder, index = depot.paths.verify, depot.paths.index(".verify")
     try:
-        admin = await asyncio.to_thread(_usable, folder, depot.paths.depot)
+        admin = await asyncio.to_thread(_usable, folder, depot.paths.depot, index)
     except GitError:
-        return await _make(depot, folder, commit)
-    inside = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(folder)}
-    # What a check did to HEAD or the index must not steer this.
+        return await _make(depot, folder, commit, index)
+    # With an index of ours: in its own, a check may have marked files as never to be looked at.
+    inside = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
     await depot.run(["update-ref", "--no-deref", "HEAD", commit], env=inside, cwd=folder)
     await depot.run(["reset", "--quiet", "--hard", commit], purpose="checking out a candidate", env=inside, cwd=folder)
     await depot.run(["clean", "--quiet", "-ffd"], purpose="cleaning the verify worktree", env=inside, cwd=folder)
+    await asyncio.to_thread(shutil.copy2, index, admin / "index")
     return Checkout(folder, fresh=False)
 
 
-async def _make(depot: Depot, folder: Path, commit: str) -> Checkout:
+async def _make(depot: Depot, folder: Path, commit: str, index: Path) -> Checkout:
     await asyncio.to_thread(discard, folder)
     await depot.run(["worktree", "prune", "--expire=now"])
     command = ["worktree", "add", "--quiet", "--force", "--force", "--detach", "--lock", "--reason", "verification"]
     await depot.run([*command, str(folder), commit], purpose="making the verify worktree")
+    await asyncio.to_thread(shutil.copy2, admin_folder(folder, depot.paths.depot) / "index", index)
     await asyncio.to_thread(copy_included, Path(depot.facts.user_root), depot.facts.include, folder)
     return Checkout(folder, fresh=True)
 
 
-def _usable(folder: Path, depot: Path) -> Path:
+def _usable(folder: Path, depot: Path, index: Path) -> Path:
     """The worktree's admin folder, after putting right what a check may have bent. GitError: start anew."""
     admin = admin_folder(folder, depot)
     common = admin / "commondir"
     bent = (admin / "config.worktree").exists() or common.is_symlink() or common.read_text().strip() != "../.."
-    if bent or folder.is_symlink() or not folder.is_dir():
+    if bent or folder.is_symlink() or not folder.is_dir() or not index.is_file():
         shutil.rmtree(admin)
         raise GitError(f"the verify worktree {folder} was changed by a check")
     pointer, wanted = folder / ".git", f"gitdir: {admin}\n"
     if pointer.is_symlink() or not pointer.is_file() or pointer.read_text() != wanted:
         discard_any(pointer)
         pointer.write_text(wanted)
-    for lock in admin.glob("*.lock"):
+    for lock in (*admin.glob("*.lock"), *index.parent.glob(f"{index.name}.lock")):
         lock.unlink()
+    for operation in ("rebase-merge", "rebase-apply", "sequencer"):
+        discard(admin / operation)
     return admin
 
 

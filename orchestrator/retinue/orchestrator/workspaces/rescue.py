@@ -16,7 +16,7 @@ from retinue.orchestrator.workspaces import names
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.facts import Workspace
 from retinue.orchestrator.workspaces.git import OURSELVES, GitError
-from retinue.orchestrator.workspaces.worktrees import admin_folder, discard, nested_repository
+from retinue.orchestrator.workspaces.worktrees import admin_folder, discard, nested_repositories
 from retinue.tools.errors import StateError
 
 _SHA = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
@@ -48,7 +48,7 @@ async def remove_agent(depot: Depot, agent: str) -> Removal:
 async def rescue(depot: Depot, agent: str) -> tuple[str, ...]:
     """Make everything in a workspace reachable from the Depot. Raises where that cannot be promised."""
     workspace = depot.workspace(agent)
-    nested = await asyncio.to_thread(nested_repository, workspace.path)
+    nested = await asyncio.to_thread(lambda: next(nested_repositories(workspace.path), None))
     if nested is not None:
         raise StateError(f"{nested} is a git repository of its own, which would be lost; move it away, then try again")
     commits = {name: sha for name, sha in await _branches(depot, agent)}

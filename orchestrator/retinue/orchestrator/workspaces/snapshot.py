@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retinue.orchestrator.workspaces.git import OURSELVES, Git, GitResult
+from retinue.orchestrator.workspaces.worktrees import nested_repositories
 
 GITLINK = "160000"
 
@@ -29,11 +30,20 @@ class Snapshots:
     async def tree(self) -> str:
         recorded = await self._gitlinks()
         await self._drop(recorded)
-        await self._run(["add", "-A"], purpose=f"recording the files of {self.work_tree}")
+        await self._add()
         await self._drop(await self._gitlinks())
         if recorded:
             await self._run(["update-index", "-z", "--index-info"], stdin="".join(f"{line}\0" for line in recorded))
         return (await self._run(["write-tree"])).line
+
+    async def _add(self) -> None:
+        purpose = f"recording the files of {self.work_tree}"
+        if (await self._run(["add", "-A"], purpose=purpose, check=False)).code == 0:
+            return
+        # A repository without a commit cannot even be recorded as a gitlink: leave out by name all that there are.
+        nested = await asyncio.to_thread(lambda: list(nested_repositories(self.work_tree)))
+        without = [f":(top,exclude,literal){path.relative_to(self.work_tree)}" for path in nested]
+        await self._run(["add", "-A", "--", ":/", *without], purpose=purpose)
 
     async def seed(self, tree_ish: str, index: Path | None = None) -> None:
         """Start from a copy of a ready index where there is one (its time stamps save reading every file)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from retinue.orchestrator.workspaces.git import GitError
@@ -36,14 +36,14 @@ def verify_start(worktree: Path, git_dir: Path, branch: str, sha: str) -> None:
         raise GitError(f"the new worktree {worktree} stands on {head} at {at}, not on {branch} at {sha}")
 
 
-def nested_repository(worktree: Path) -> Path | None:
-    """The first `.git` below the top of a worktree, ignored folders included."""
+def nested_repositories(worktree: Path) -> Iterator[Path]:
+    """Folders below the top of a worktree that have a `.git` of their own, ignored ones included."""
     for folder, folders, files in os.walk(worktree):
         if Path(folder) != worktree and (".git" in folders or ".git" in files):
-            return Path(folder)
-        if ".git" in folders:
+            yield Path(folder)
+            folders.clear()
+        elif ".git" in folders:
             folders.remove(".git")
-    return None
 
 
 def discard(*folders: Path) -> None:
