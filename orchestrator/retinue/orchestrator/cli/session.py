@@ -1,0 +1,170 @@
+"""One run on a cluster, seen from a terminal: start its actors, watch the ledger, pass on Ctrl-C. Only a viewer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from retinue.agents.model.prices import cost_usd
+from retinue.orchestrator.cluster.own import ClusterHandle
+from retinue.orchestrator.run_files import RunFiles
+from retinue.orchestrator.view.follow import LOOK_S, Follower, follow
+from retinue.orchestrator.view.run_state import RunView
+from retinue.orchestrator.view.tables import summary
+from retinue.tools.errors import EnvironmentProblem, RetinueError
+
+LOST_S = 20.0
+"""A run without a team for so long has lost it; Ray restarts a team within a few seconds."""
+GONE_S = 30.0
+"""How long after the last record the run's processes may take to be gone."""
+
+
+@dataclass(slots=True)
+class Interrupts:
+    """Ctrl-C once: drain to a state that can be resumed. Twice: stop hard."""
+
+    count: int = 0
+    first: asyncio.Event | None = None
+    second: asyncio.Event | None = None
+
+    def press(self) -> None:
+        self.count += 1
+        event = self.first if self.count == 1 else self.second
+        if event is not None:
+            event.set()
+
+
+@asynccontextmanager
+async def interrupts() -> AsyncGenerator[Interrupts]:
+    pressed = Interrupts(first=asyncio.Event(), second=asyncio.Event())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, pressed.press)
+    try:
+        yield pressed
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def start_actors(files: RunFiles, cluster: ClusterHandle) -> object:
+    """Attach to the cluster and make the run's actors. The import of Ray is paid here and nowhere else."""
+    from retinue.orchestrator.actors import driver
+
+    driver.connect(cluster.address, cluster.env)
+    return driver.spawn_run(files)
+
+
+async def opened(team: object) -> None:
+    """Wait until every agent has a process."""
+    from retinue.orchestrator.actors import driver
+
+    await driver.opened(team)
+
+
+def phase_of(files: RunFiles) -> str:
+    """How the ledger says that the run stands."""
+    from retinue.orchestrator.team.journal import recover_team
+
+    return recover_team(files.dir.ledger).state.phase
+
+
+async def watch(files: RunFiles, team: object, console: Console, notes: Console, flags: str) -> int:
+    """Show the run until it is over, or until the second Ctrl-C. The exit code says how it ended."""
+    from retinue.orchestrator.actors import driver
+
+    view = RunView(cost_usd)
+    follower = Follower(files.dir.ledger, view)
+    stop = asyncio.Event()
+    async with interrupts() as pressed:
+        ordering = asyncio.create_task(_orders(files, pressed, notes))
+        opening = asyncio.create_task(driver.opened(team))
+        failing = asyncio.create_task(_unless_opened(opening, stop))
+        try:
+            await follow(follower, console, stop=stop, over=_over(view, files))
+        finally:
+            for task in (ordering, failing, opening):
+                task.cancel()
+            results = await asyncio.gather(opening, ordering, failing, return_exceptions=True)
+    failure = results[0]
+    if isinstance(failure, RetinueError) and not view.over:
+        raise EnvironmentProblem(str(failure))
+    await _gone(files)
+    console.print()
+    console.print(summary(view, state_path=str(files.dir.root), next_steps=next_steps(view, files, flags)))
+    if pressed.count:
+        return 130
+    return 0 if view.team.phase == "done" else 1
+
+
+def _over(view: RunView, files: RunFiles) -> Callable[[], bool]:
+    """Over when the ledger says so, or when the run's lock is free for longer than a restart of the team takes."""
+    last_live: float | None = None
+
+    def over() -> bool:
+        nonlocal last_live
+        now = time.monotonic()
+        if files.dir.is_live():
+            last_live = now
+        return view.over or (last_live is not None and now - last_live > LOST_S)
+
+    return over
+
+
+async def _unless_opened(opening: asyncio.Task[None], stop: asyncio.Event) -> None:
+    """A team that cannot open writes nothing that would end the view; so its failure does."""
+    with contextlib.suppress(asyncio.CancelledError):
+        done, _ = await asyncio.wait({opening})
+        if any(t.exception() is not None for t in done if not t.cancelled()):
+            stop.set()
+
+
+async def _orders(files: RunFiles, pressed: Interrupts, notes: Console) -> None:
+    from retinue.orchestrator.actors import driver
+
+    assert pressed.first is not None
+    assert pressed.second is not None
+    await pressed.first.wait()
+    notes.print("stopping: every agent finishes its step. Ctrl-C again stops hard.")
+    draining = asyncio.create_task(_order(driver.give_order(files, "drain"), notes))
+    hard = asyncio.create_task(pressed.second.wait())
+    await asyncio.wait({draining, hard}, return_when=asyncio.FIRST_COMPLETED)
+    if hard.done():
+        draining.cancel()
+        notes.print("stopping hard")
+        await _order(driver.give_order(files, "stop"), notes)
+    hard.cancel()
+
+
+async def _order(giving: object, notes: Console) -> None:
+    assert asyncio.iscoroutine(giving)
+    try:
+        await giving
+    except RetinueError as error:
+        notes.print(f"retinue: {error}")
+
+
+async def _gone(files: RunFiles) -> None:
+    """Wait for the run's lock: when it is free, nothing of the run is left but its directory."""
+    for _ in range(int(GONE_S / LOOK_S)):
+        if not files.dir.is_live():
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def next_steps(view: RunView, files: RunFiles, flags: str) -> tuple[str, ...]:
+    """What to type next; `flags` are those that find the run again."""
+    run = files.plan.run
+    steps = [f"retinue logs {run}{flags}", f"retinue diff {run}{flags}"]
+    if not view.over or view.team.phase == "stopped":
+        return (f"retinue resume {run}{flags}", *steps)
+    if view.landed and files.plan.into is None:
+        return (f"retinue land {run}{flags}", *steps)
+    return tuple(steps)

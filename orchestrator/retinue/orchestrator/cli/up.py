@@ -1,0 +1,194 @@
+"""`up`, `resume` and `run`: commands that start actors and show them at work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retinue.agents.boot import RuleSet
+from retinue.tools.errors import Aborted, SpecError, StateError
+
+if TYPE_CHECKING:
+    from retinue.orchestrator.cluster.own import ClusterHandle
+    from retinue.orchestrator.run_files import RunFiles
+    from retinue.orchestrator.spec.load import LoadedSpec
+    from retinue.orchestrator.state.paths import RunDir, StateDir
+    from retinue.orchestrator.team.plan import LaunchPlan
+
+StateOption = Annotated[Path | None, typer.Option("--state-dir", help="Where runs lie, if not in the usual place.")]
+EphemeralOption = Annotated[bool, typer.Option("--ephemeral", help="On a cluster of its own that ends with the run.")]
+AddressOption = Annotated[str | None, typer.Option(help="An existing Ray cluster, as HOST:PORT.")]
+DetachOption = Annotated[bool, typer.Option("--detach", "-d", help="Start it and return; `retinue logs -f` watches.")]
+TrustOption = Annotated[bool, typer.Option("--trust", help="Run the spec's commands without being asked.")]
+ModelOption = Annotated[str | None, typer.Option(help="Model of every agent: PROVIDER:NAME.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run lives, and on what."""
+
+    state: StateDir
+    flags: str
+    ephemeral: bool
+    address: str | None
+
+
+def place_of(state_dir: Path | None, ephemeral: bool = False, address: str | None = None) -> Place:
+    from retinue.orchestrator.state.paths import StateDir, state_root
+
+    flags = f" --state-dir {state_dir}" if state_dir is not None else ""
+    return Place(StateDir(state_root(os.environ, state_dir)), flags, ephemeral, address)
+
+
+def up(
+    spec: Annotated[Path, typer.Argument(help="The team's YAML file.")],
+    detach: DetachOption = False,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run, if not made up.")] = None,
+    model: ModelOption = None,
+    override: Annotated[list[str] | None, typer.Option("--set", help="Change a value of the spec: a.b=c.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="One more rule that allows, as in `Bash(make test)`.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="One more rule that denies.")] = None,
+    ask: Annotated[list[str] | None, typer.Option(help="One more rule that asks.")] = None,
+    trust: TrustOption = False,
+    ephemeral: EphemeralOption = False,
+    address: AddressOption = None,
+    state_dir: StateOption = None,
+) -> None:
+    """Launch the team of SPEC and show it at work. Losing the terminal leaves it running.
+
+    Exit code 0 only when every task is done and merged.
+
+    Example:
+
+    retinue up team.yaml --model anthropic:claude-sonnet-5-5
+    """
+    from retinue.orchestrator.cli.probe import check_spec_environment
+    from retinue.orchestrator.spec.load import load_spec
+
+    loaded = load_spec(spec, env=os.environ, overrides=override or (), model=model)
+    for warning in check_spec_environment(loaded):
+        _note(f"warning: {warning}")
+    rules = RuleSet(source="cli", allow=tuple(allow or ()), ask=tuple(ask or ()), deny=tuple(deny or ()))
+    raise typer.Exit(
+        _launch(loaded, place_of(state_dir, ephemeral, address), rules, run_id, trust=trust, detach=detach)
+    )
+
+
+def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None, *, trust: bool, detach: bool) -> int:
+    from retinue.orchestrator.prepare import Launch, draft_for_people, prepare_run
+    from retinue.orchestrator.run_files import RunFiles
+    from retinue.orchestrator.state.paths import new_run_id
+
+    run = run_id or new_run_id(loaded.spec.name, date.today(), os.urandom(8))
+    launch = Launch(run, place.state, dict(os.environ), rules)
+    _ask_trust(asyncio.run(draft_for_people(loaded, launch)), trust=trust)
+    _limits(loaded)
+
+    async def make() -> tuple[RunDir, ClusterHandle]:
+        # The slowest two things of a launch have nothing to do with each other.
+        cluster = asyncio.create_task(asyncio.to_thread(ensure_cluster, place))
+        try:
+            made = await prepare_run(loaded, launch)
+        except BaseException:
+            await asyncio.gather(cluster, return_exceptions=True)
+            raise
+        return made, await cluster
+
+    made, cluster = asyncio.run(make())
+    return _show(RunFiles(made), cluster, place, detach=detach)
+
+
+def _limits(loaded: LoadedSpec) -> None:
+    limits = loaded.spec.limits
+    tokens = f", {limits.tokens} tokens" if limits.tokens else ""
+    _note(f"limits: {limits.usd:g} USD, {limits.turns} model requests{tokens}, {limits.wall / 60:g} min")
+
+
+def _ask_trust(plan: LaunchPlan, *, trust: bool) -> None:
+    """Without a sandbox these commands can do what you can; so somebody has to say that they may."""
+    from retinue.orchestrator.launch import executes
+
+    commands = executes(plan)
+    if not commands or trust:
+        return
+    _note("This spec runs commands on code that agents write, outside of any sandbox:")
+    for command in commands:
+        _note(f"  {command}")
+    if not sys.stdin.isatty():
+        raise SpecError("these commands need your trust: pass --trust, or answer the question on a terminal")
+    if not typer.confirm("Run them?", default=False, err=True):
+        raise Aborted("nothing was started")
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def ensure_cluster(place: Place) -> ClusterHandle:
+    from retinue.orchestrator.cluster import own
+
+    if place.address is not None:
+        return own.foreign(place.address, os.environ)
+    return own.ensure(os.environ, ephemeral=place.ephemeral)
+
+
+def _show(files: RunFiles, cluster: ClusterHandle, place: Place, *, detach: bool) -> int:
+    from rich.console import Console
+
+    from retinue.orchestrator.cli import session
+    from retinue.orchestrator.cluster import own
+
+    run = files.plan.run
+    own.register_run(cluster, run, files.dir.lock)
+    own.remember_cluster(files.dir.root, cluster)
+    if cluster.started and not place.ephemeral and place.address is None:
+        _note("started a local cluster; it ends after 10 idle minutes, or with `retinue cluster stop`")
+    team = session.start_actors(files, cluster)
+    if detach:
+        asyncio.run(session.opened(team))
+        typer.echo(run)
+        _note(f"watch it with: retinue logs {run} -f{place.flags}")
+        return 0
+    console, notes = Console(), Console(stderr=True)
+    return asyncio.run(session.watch(files, team, console, notes, place.flags))
+
+
+def resume(
+    run: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    detach: DetachOption = False,
+    ephemeral: EphemeralOption = False,
+    address: AddressOption = None,
+    state_dir: StateOption = None,
+) -> None:
+    """Go on with a run that was stopped or lost its processes; attach to one that is live.
+
+    Example:
+
+    retinue resume demo
+    """
+    from retinue.orchestrator.cli import session
+    from retinue.orchestrator.cluster import own
+    from retinue.orchestrator.run_files import RunFiles
+
+    place = place_of(state_dir, ephemeral, address)
+    files = RunFiles(place.state.find(run))
+    phase = session.phase_of(files)
+    if files.dir.is_live():
+        cluster = own.recall_cluster(files.dir.root)
+    elif phase in ("done", "failed"):
+        raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
+    else:
+        cluster = ensure_cluster(place)
+    raise typer.Exit(_show(files, cluster, place, detach=detach))
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(up)
+    app.command()(resume)

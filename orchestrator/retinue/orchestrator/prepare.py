@@ -1,0 +1,130 @@
+"""A launch on disk: the run's directory, its Depot and worktrees, the plan. Whole, or nothing of it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from retinue.agents.boot import RuleSet
+from retinue.agents.definition import AgentDefinition, builtin_definitions, parse_definition
+from retinue.orchestrator.launch import Where, plan_launch
+from retinue.orchestrator.run_files import RunFiles, lend
+from retinue.orchestrator.spec.environment import repository_path
+from retinue.orchestrator.spec.load import LoadedSpec
+from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
+from retinue.orchestrator.team.plan import LaunchPlan
+from retinue.orchestrator.workspaces.depot import Depot
+from retinue.orchestrator.workspaces.git import Git, Identity
+from retinue.orchestrator.workspaces.landing import branch_sha
+from retinue.orchestrator.workspaces.user_repo import Base, UserRepo
+from retinue.tools.errors import SpecError
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What `up` was asked for, besides the spec."""
+
+    run: str
+    state: StateDir
+    env: Mapping[str, str]
+    rules: RuleSet
+
+
+def definition_of(loaded: LoadedSpec, written: str) -> AgentDefinition:
+    """A built-in kind of agent, or a Markdown file relative to the spec. Raises SpecError."""
+    builtin = builtin_definitions().get(written)
+    if builtin is not None:
+        return builtin
+    file = loaded.file(written)
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"the definition {file} cannot be read: {error}") from None
+    return parse_definition(text, str(file))
+
+
+async def draft_plan(
+    loaded: LoadedSpec, launch: Launch, *, user: UserRepo | None, base: Base | None, run_dir: Path
+) -> LaunchPlan:
+    """The plan alone, with nothing made; for a `worktree` base its commit is not known yet."""
+    where = Where(
+        run=launch.run,
+        run_dir=run_dir,
+        repo=user.root if user is not None else repository_path(loaded.spec).resolve(),
+        locks_dir=launch.state.root / "locks",
+        script_folder=loaded.folder.resolve(),
+    )
+    plan = plan_launch(loaded.spec, where, base, lambda name: definition_of(loaded, name), launch.rules)
+    if plan.into is not None and user is not None:
+        plan = plan.model_copy(update={"into_sha": await branch_sha(user, plan.into)})
+    return plan
+
+
+async def draft_for_people(loaded: LoadedSpec, launch: Launch) -> LaunchPlan:
+    """What a launch would decide, to be shown; nothing is made."""
+    user, base = await open_repository(loaded, Git())
+    return await draft_plan(loaded, launch, user=user, base=base, run_dir=launch.state.runs / launch.run)
+
+
+async def open_repository(loaded: LoadedSpec, git: Git) -> tuple[UserRepo | None, Base | None]:
+    """The user's repository and the base, or nothing where no agent needs one."""
+    needed = any(agent.isolation == "worktree" for agent in loaded.spec.agents.values())
+    try:
+        user = await UserRepo.open(git, repository_path(loaded.spec))
+        return user, await user.resolve_base(loaded.spec.repo.base)
+    except SpecError:
+        if needed:
+            raise
+        return None, None
+
+
+async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
+    """Make everything that a run needs on disk. When anything fails, nothing of it is left."""
+    git = Git()
+    user, base = await open_repository(loaded, git)
+    run = launch.state.create(launch.run)
+    try:
+        plan = await draft_plan(loaded, launch, user=user, base=base, run_dir=run.root)
+        if plan.has_depot and user is not None and base is not None:
+            plan = await _make_worktrees(loaded, launch, plan, git, user, base, run)
+        write_private(run.spec, _spec_copy(loaded))
+        private = lend(launch.env, {m.name: m.env for m in loaded.spec.members()}, loaded.secrets)
+        RunFiles(run).write(plan, private)
+        return run
+    except BaseException:
+        if user is not None:
+            await user.unpin(launch.run)
+        await asyncio.to_thread(shutil.rmtree, run.root, ignore_errors=True)
+        raise
+
+
+async def _make_worktrees(
+    loaded: LoadedSpec, launch: Launch, plan: LaunchPlan, git: Git, user: UserRepo, base: Base, run: RunDir
+) -> LaunchPlan:
+    depot = await Depot.create(git, run.root, launch.run, user, base)
+    if depot.facts.base_sha != base.sha:
+        base = replace(base, sha=depot.facts.base_sha)
+        plan = await draft_plan(loaded, launch, user=user, base=base, run_dir=run.root)
+    members = [m for m in plan.members if m.workspace.isolation == "worktree"]
+    await asyncio.gather(
+        *(depot.add_agent(m.agent, Identity(m.name, f"{m.name}@{plan.run}.retinue.invalid")) for m in members)
+    )
+    return plan
+
+
+def _spec_copy(loaded: LoadedSpec) -> str:
+    """As written, variables not filled in; what flags changed, and salted hashes of the variables, as comments."""
+    lines = [f"# from {loaded.path}"]
+    lines += [f"# --set {override}" for override in loaded.overrides]
+    lines += [f"# --model {loaded.model}"] if loaded.model else []
+    lines += [f"# variables: {loaded.variables.model_dump_json()}"]
+    return "\n".join((*lines, loaded.source_text))
+
+
+def launching_environment() -> dict[str, str]:
+    """The one place where the environment of the launching shell is read for a run."""
+    return dict(os.environ)
