@@ -363,3 +363,18 @@ async def test_cancellation_in_the_middle_of_a_write_waits_for_its_end(ctx: Tool
     await asyncio.sleep(0.05)
     assert sorted(p.name for p in ctx.root.iterdir()) == before
     assert before in ([], ["a.txt"])
+
+
+async def test_half_of_a_surrogate_pair_is_refused_and_nothing_is_written(ctx: ToolContext) -> None:
+    file = await seen(ctx, "a.txt", b"abc\n")
+    for half in ("\ud83d", "\udcff"):
+        for tool, args in (
+            (Write(), {"file_path": "b.txt", "content": half}),
+            (Write(), {"file_path": half, "content": "x"}),
+            (Edit(), {"file_path": "a.txt", "old_string": "b", "new_string": half}),
+            (Edit(), {"file_path": "c.txt", "old_string": "", "new_string": half}),
+        ):
+            with pytest.raises(ToolError, match=r"surrogate|has no character"):
+                await use(tool, ctx, **args)
+    assert [p.name for p in ctx.root.iterdir()] == ["a.txt"]
+    assert file.read_bytes() == b"abc\n"

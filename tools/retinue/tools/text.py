@@ -12,7 +12,7 @@ ANSI = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one character
 )
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]{0,4096}\x1b?|[ -/]*)?\Z")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
 
@@ -49,6 +49,15 @@ def printable(text: str) -> str:
     """No escape sequences and no control characters but newline and tab; the rest as it was."""
     unified = ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub(_picture, unified)
+
+
+def is_unicode(text: str) -> bool:
+    """Half of a surrogate pair, which JSON can carry, is no character and fits into no file, path or argument."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def for_terminal(text: str) -> str:

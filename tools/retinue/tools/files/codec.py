@@ -42,10 +42,13 @@ class Text:
         return _ESCAPED_BYTE.sub("\ufffd", self.normal)
 
     def encode(self, text: str) -> bytes:
-        """ToolError when the file's encoding has no such character."""
-        errors = "surrogatepass" if self.encoding.startswith("utf-16") else "surrogateescape"
+        """Text of this file, as the bytes that it came from."""
+        return text.encode(self.encoding, "surrogatepass" if self.encoding.startswith("utf-16") else "surrogateescape")
+
+    def encode_new(self, text: str) -> bytes:
+        """Text that is new in this file. ToolError when the file's encoding has no such character."""
         try:
-            return text.encode(self.encoding, errors)
+            return text.encode(self.encoding)
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise ToolError(f"The file is encoded as {self.encoding}, which has no character {character!r}.") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from retinue.tools.base import Decision, ToolContext
 from retinue.tools.errors import ToolError
+from retinue.tools.text import is_unicode
 
 _SUGGESTION_POOL = 5_000
 
@@ -25,8 +26,8 @@ def absolute(text: str, ctx: ToolContext) -> Path:
     """Absolute and without `..`; nothing on disk is asked. ToolError for a text that can be no path."""
     if not text:
         raise ToolError("The path is empty: give an absolute path, or one relative to the working directory.")
-    if "\0" in text:
-        raise ToolError("The path contains a null byte.")
+    if "\0" in text or not is_unicode(text):
+        raise ToolError("The path contains a null byte, or half of a surrogate pair.")
     return Path(os.path.abspath(ctx.cwd / text))
 
 

@@ -227,7 +227,7 @@ class Keeper:
             text = os.read(descriptor, LONGEST_PATH + 1)
         except OSError:
             return ""
-        return os.fsdecode(text[:-1]) if text.endswith(b"\n") else ""
+        return os.fsdecode(text[:-1]) if text.startswith(b"/") and text.endswith(b"\n") else ""
 
 
 def descendants(root: int) -> list[tuple[int, bool]]:

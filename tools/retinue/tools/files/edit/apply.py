@@ -39,7 +39,7 @@ def splice(text: Text, found: Found, old: str, new: str) -> bytes:
         matched = normal[start : start + len(old)]
         styled = _curl(middle, matched, normal[: start + head][-1:]) if found.folded else middle
         ending = _ending(text.raw[offsets[start] : offsets[start + len(old)]], text.newline)
-        pieces += [text.encode(text.raw[done:first]), text.encode(styled.replace("\n", ending))]
+        pieces += [text.encode(text.raw[done:first]), text.encode_new(styled.replace("\n", ending))]
         done = last
     pieces.append(text.encode(text.raw[done:]))
     return b"".join(pieces)

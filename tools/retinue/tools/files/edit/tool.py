@@ -171,7 +171,7 @@ def _creation(args: EditInput, place: paths.Place, before: disk.Snapshot | None)
             "Give the text to replace, or use Write to overwrite the whole file.",
             EditRefusal.EXISTS,
         )
-    return _Plan(before, args.new_string.encode(), replacements=1, line=1, partial=False)
+    return _Plan(before, Text("", "utf-8").encode_new(args.new_string), replacements=1, line=1, partial=False)
 
 
 def _fresh(place: paths.Place, before: disk.Snapshot, ctx: ToolContext) -> bool:

@@ -28,7 +28,7 @@ from retinue.tools.files import paths, ripgrep
 from retinue.tools.files.glob.constants import MAX_FILES
 from retinue.tools.files.glob.pattern import split
 from retinue.tools.prompts import prompt_beside
-from retinue.tools.text import one_line
+from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
 _BAD_PATH, _BAD_PATTERN = 2, 3
@@ -65,8 +65,10 @@ class Glob(Tool[GlobInput, GlobOutput]):
         return f"Glob {one_line(args.pattern)}" + (f" in {one_line(args.path)}" if args.path else "")
 
     async def validate_input(self, args: GlobInput, ctx: ToolContext) -> Validation:
-        if not args.pattern or "\0" in args.pattern or ".." in PurePosixPath(split(args.pattern)[1]).parts:
-            return Refused("The pattern is empty, contains a null byte, or has `..` behind a wildcard.", _BAD_PATTERN)
+        if not args.pattern or "\0" in args.pattern or not is_unicode(args.pattern):
+            return Refused("The pattern is empty, or holds what is no character.", _BAD_PATTERN)
+        if ".." in PurePosixPath(split(args.pattern)[1]).parts:
+            return Refused("The pattern has `..` behind a wildcard: name the directory in `path`.", _BAD_PATTERN)
         try:
             paths.locate(_start(args), ctx)
         except ToolError as error:

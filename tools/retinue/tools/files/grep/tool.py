@@ -27,7 +27,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.files import paths, ripgrep
 from retinue.tools.files.grep.constants import DEFAULT_HEAD, MAX_COLUMNS
 from retinue.tools.prompts import prompt_beside
-from retinue.tools.text import one_line
+from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
 _BAD_PATH, _BAD_PATTERN = 2, 3
@@ -88,8 +88,10 @@ class Grep(Tool[GrepInput, GrepOutput]):
         return f"Grep {one_line(args.pattern)}" + (f" in {one_line(args.path)}" if args.path else "")
 
     async def validate_input(self, args: GrepInput, ctx: ToolContext) -> Validation:
-        if not args.pattern or any("\0" in text for text in (args.pattern, args.glob or "", args.type or "")):
-            return Refused("The pattern is empty, or a null byte stands in pattern, glob or type.", _BAD_PATTERN)
+        if not args.pattern or any(
+            "\0" in text or not is_unicode(text) for text in (args.pattern, args.glob or "", args.type or "")
+        ):
+            return Refused("The pattern is empty, or pattern, glob or type hold what is no character.", _BAD_PATTERN)
         try:
             paths.locate(args.path or ".", ctx)
         except ToolError as error:

@@ -20,6 +20,7 @@ from retinue.tools.base import (
 )
 from retinue.tools.errors import ToolError
 from retinue.tools.files import disk, paths
+from retinue.tools.files.codec import Text
 from retinue.tools.files.write.constants import WriteRefusal
 from retinue.tools.prompts import prompt_beside
 from retinue.tools.text import one_line
@@ -91,7 +92,7 @@ class Write(Tool[WriteInput, WriteOutput]):
 
 def _perform(args: WriteInput, place: paths.Place, ctx: ToolContext) -> WriteOutput:
     before = _before(place, ctx)
-    after = disk.replace(place.real, args.content.encode(), before)
+    after = disk.replace(place.real, Text("", "utf-8").encode_new(args.content), before)
     ctx.files.put(place.real, after.seen(partial=False))
     return WriteOutput(
         file_path=str(place.named),

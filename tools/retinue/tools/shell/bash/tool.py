@@ -29,10 +29,10 @@ from retinue.tools.ports import ShellOutcome, ShellRequest
 from retinue.tools.prompts import prompt_beside
 from retinue.tools.shell.bash.constants import DEFAULT_TIMEOUT_MS, MAX_RESULT_CHARS, MAX_TIMEOUT_MS, NOTE_CHARS
 from retinue.tools.shell.bash.semantics import judge
-from retinue.tools.text import one_line
+from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
-_EMPTY, _NULL_BYTE, _BACKGROUND, _UNSANDBOXED = 1, 2, 3, 4
+_EMPTY, _NO_CHARACTER, _BACKGROUND, _UNSANDBOXED = 1, 2, 3, 4
 _PROGRESS_CHARS = 2_000
 
 
@@ -81,8 +81,8 @@ class Bash(Tool[BashInput, BashOutput]):
     async def validate_input(self, args: BashInput, ctx: ToolContext) -> Validation:
         if not args.command.strip():
             return Refused("The command is empty.", _EMPTY)
-        if "\0" in args.command:
-            return Refused("The command contains a null byte.", _NULL_BYTE)
+        if "\0" in args.command or not is_unicode(args.command):
+            return Refused("The command contains a null byte, or half of a surrogate pair.", _NO_CHARACTER)
         if args.run_in_background:
             return Refused("Background commands are not supported yet: run it in the foreground.", _BACKGROUND)
         if args.disable_sandbox:

@@ -1,0 +1,100 @@
+"""The tools that come with the product, as a whole."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from retinue.tools.base import AnyTool, Tool, Traits
+from retinue.tools.registry.builtin import builtin_tools
+
+FIELDS = {
+    "Read": ({"file_path"}, {"offset", "limit"}),
+    "Edit": ({"file_path", "old_string", "new_string"}, {"replace_all"}),
+    "Write": ({"file_path", "content"}, set()),
+    "Glob": ({"pattern"}, {"path"}),
+    "Grep": (
+        {"pattern"},
+        {"path", "glob", "type", "output_mode", "-i", "-n", "-o", "-A", "-B", "-C", "context", "head_limit", "offset"}
+        | {"multiline"},
+    ),
+    "Bash": ({"command"}, {"timeout", "description", "run_in_background", "dangerouslyDisableSandbox"}),
+    "Agent": ({"description", "prompt"}, {"subagent_type", "model"}),
+    "SendMessage": ({"to", "message"}, {"summary"}),
+    "TaskCreate": ({"subject", "description"}, {"activeForm", "metadata"}),
+    "TaskGet": ({"taskId"}, set()),
+    "TaskList": (set(), set()),
+    "TaskUpdate": (
+        {"taskId"},
+        {"status", "subject", "description", "activeForm", "owner", "addBlocks", "addBlockedBy", "metadata"},
+    ),
+}
+TOOLS = {tool.name: tool for tool in builtin_tools()}
+LIMITS = {"Bash": 30_000, "Grep": 20_000, "Read": None}
+
+
+def test_there_is_one_of_each_and_nothing_else() -> None:
+    assert sorted(TOOLS) == sorted(FIELDS)
+    assert len(builtin_tools()) == len(TOOLS)
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_the_schema_has_the_known_fields_each_described(name: str) -> None:
+    schema = TOOLS[name].json_schema()
+    required, optional = FIELDS[name]
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    assert set(properties) == required | optional
+    assert set(schema.get("required", [])) == required
+    assert schema["additionalProperties"] is False
+    assert all("description" in value for value in properties.values())
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_the_prompt_is_there_and_the_result_limit_is_the_known_one(name: str) -> None:
+    tool = TOOLS[name]
+    assert len(tool.description()) > 50
+    assert tool.max_result_chars == LIMITS.get(name, 50_000)
+    assert tool.search_hint
+    assert tool.group in {"files", "shell", "agents"}
+
+
+def example(tool: AnyTool) -> object:
+    samples = {"content": "x", "command": "ls", "old_string": "a", "new_string": "b", "prompt": "p", "message": "m"}
+    required = FIELDS[tool.name][0]
+    return tool.Input.model_validate({name: samples.get(name, "x") for name in required})
+
+
+def test_only_what_reads_is_read_only_and_side_by_side() -> None:
+    safe = {name for name, tool in TOOLS.items() if tool.is_concurrency_safe(example(tool))}
+    reading = {name for name, tool in TOOLS.items() if tool.is_read_only(example(tool))}
+    assert reading == {"Read", "Glob", "Grep", "TaskGet", "TaskList"}
+    assert safe == reading | {"Agent"}
+
+
+def test_bash_gets_the_strictest_traits_and_fails_its_group() -> None:
+    assert TOOLS["Bash"].traits(example(TOOLS["Bash"])) == Traits()
+    assert [name for name, tool in TOOLS.items() if tool.fails_group] == ["Bash"]
+
+
+def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
+    idempotent = {name for name, tool in TOOLS.items() if tool.idempotent}
+    assert idempotent == {"Agent", "SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"}
+    assert {name for name, tool in TOOLS.items() if not tool.needs_lease} == idempotent
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_the_title_is_one_plain_line(name: str) -> None:
+    tool = TOOLS[name]
+    title = tool.title(example(tool))
+    assert title
+    assert "\n" not in title
+
+
+def test_each_tool_has_a_folder_of_its_own() -> None:
+    folders = [Path(sys.modules[type(tool).__module__].__file__ or "").parent for tool in TOOLS.values()]
+    assert len(set(folders)) == len(TOOLS)
+    assert all((folder / "prompt.md").is_file() for folder in folders)
+    assert isinstance(TOOLS["Read"], Tool)
