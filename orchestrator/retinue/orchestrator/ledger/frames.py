@@ -185,13 +185,14 @@ class Wanted:
         self._tokens = tuple(_packed("kind") + _packed(kind) for kind in sorted({*(self._kinds or ()), OPENED}))
         self.everything = writers is None and kinds is None
 
-    def may_matter(self, data: bytearray, start: int) -> bool:
-        """False only for a payload at `start` that is neither asked for nor an `opened` of an asked-for writer."""
+    def may_matter(self, data: bytearray, start: int, end: int) -> bool:
+        """False only for a payload that is neither asked for nor an `opened` of an asked-for writer."""
         if self._writers is not None and not data.startswith(self._heads, start):
             return False
         if self._kinds is None:
             return True
-        return any(data.find(token, start, start + _NAMES_WITHIN) >= 0 for token in self._tokens)
+        names_end = min(end, start + _NAMES_WITHIN)
+        return any(data.find(token, start, names_end) >= 0 for token in self._tokens)
 
     def __contains__(self, record: Record) -> bool:
         return (self._writers is None or record.writer in self._writers) and (
@@ -259,7 +260,7 @@ class FrameDecoder:
         with memoryview(self._data)[start:end] as payload:
             if crc != crc32(payload, crc32(self._data[at + MARKER_SIZE : at + MARKER_SIZE + _LENGTH.size])):
                 return False
-            if self._wanted is not None and not self._wanted.may_matter(self._data, start):
+            if self._wanted is not None and not self._wanted.may_matter(self._data, start, end):
                 return True
             record = decode_payload(payload, self._start + at)
         if record is not None:
