@@ -22,7 +22,7 @@ Value = str | list[str]
 
 
 class AgentDefinition(BaseModel):
-    """A named kind of agent. `tools` None: all. `model` None: the model of whoever starts it. `origin` says where from."""
+    """A named kind of agent. `tools` None: all. `model` None: that of whoever starts it. `origin` says where from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
