@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from retinue.tools.base import AnyTool, Decision, ToolContext, ToolInput, Traits
+from retinue.tools.base import AnyTool, ContextModifier, Decision, ToolContext, ToolInput, Traits
 from retinue.tools.files.state import Seen
 
 
@@ -75,6 +76,14 @@ class JournalPort(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How one call ended. `modifier` is what it changes for the calls after its batch; it crosses no process."""
+
+    result: CallResult
+    modifier: ContextModifier | None = None
+
+
 class Runner(Protocol):
     """What the executor drives: the pipeline, in production."""
 
@@ -82,6 +91,9 @@ class Runner(Protocol):
         """Input that does not parse is treated as the worst case."""
         ...
 
-    async def run(self, call: ToolCall, ctx: ToolContext) -> CallResult:
-        """Never raises but for cancellation; every failure is a result."""
+    async def run(self, call: ToolCall, ctx: ToolContext, on_effect: Callable[[], None]) -> CallEnd:
+        """Never raises but for cancellation; every failure is a result.
+
+        `on_effect` is called once, just before the effect may begin; when it raises, the effect does not begin.
+        """
         ...

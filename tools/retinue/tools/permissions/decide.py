@@ -1,0 +1,104 @@
+"""The permission chain for one call. Pure: every fact is in the case, nothing is looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from retinue.tools.base import Decision
+from retinue.tools.permissions.rules import Rule
+
+Mode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that the chain knows about one call.
+
+    deny, ask, allow   the first rule of each kind that fits, over all sources
+    tool_says          the tool's own check
+    forced_ask         why business validation or a hook wants it asked
+    touches            what kind of thing it acts on
+    outside            the path lies outside of the workspace
+    protected          the part of the path that protects it from changes
+    """
+
+    mode: Mode = "default"
+    deny: Rule | None = None
+    ask: Rule | None = None
+    allow: Rule | None = None
+    tool_says: Decision | None = None
+    forced_ask: str | None = None
+    read_only: bool = False
+    touches: Literal["read", "write", "shell", "other"] = "other"
+    outside: bool = False
+    protected: str | None = None
+
+
+def decide(case: Case) -> Decision:
+    """deny > what always asks > bypass > allow > the tool and the mode. dontAsk turns every question into a denial."""
+    decision = _refusal(case) or _always_asked(case) or _allowed(case) or _open_question(case)
+    if decision.behavior == "ask" and case.mode == "dontAsk":
+        return Decision("deny", f"{decision.reason}, and the mode dontAsk asks nobody", decision.source)
+    return decision
+
+
+def _refusal(case: Case) -> Decision | None:
+    if case.deny is not None:
+        return _by_rule(case.deny)
+    if case.tool_says is not None and case.tool_says.behavior == "deny":
+        return case.tool_says
+    return None
+
+
+def _always_asked(case: Case) -> Decision | None:
+    """No mode and no allow rule answers these."""
+    if case.ask is not None:
+        return _by_rule(case.ask)
+    if case.forced_ask is not None:
+        return Decision("ask", case.forced_ask, "validation")
+    if case.protected is not None and case.touches == "write":
+        return Decision(
+            "ask", f"{case.protected} is protected, no rule and no mode approves a change", "protected path"
+        )
+    return None
+
+
+def _allowed(case: Case) -> Decision | None:
+    if case.mode == "bypassPermissions":
+        return Decision("allow", "the mode bypassPermissions allows it", "mode bypassPermissions")
+    if case.allow is None or (_leads_out(case) and case.allow.content is None):
+        return None
+    return _by_rule(case.allow)
+
+
+def _open_question(case: Case) -> Decision:
+    """No rule spoke. Whatever leads out of the workspace is asked; so is what nobody vouches for."""
+    said = case.tool_says
+    if said is not None and said.behavior == "ask":
+        return said
+    if case.outside:
+        return Decision("ask", "the path lies outside of the workspace", "workspace boundary")
+    if said is not None:
+        return said
+    if case.read_only and case.touches != "write":
+        return Decision("allow", "it only reads", "read-only")
+    if case.mode == "acceptEdits" and case.touches == "write":
+        return Decision("allow", "the mode acceptEdits allows edits in the workspace", "mode acceptEdits")
+    return Decision("ask", _nobody_allowed(case), f"mode {case.mode}")
+
+
+def _leads_out(case: Case) -> bool:
+    """A rule for a whole tool does not reach over the boundary of the workspace, nor over the tool's own doubt."""
+    return case.outside or (case.tool_says is not None and case.tool_says.behavior == "ask")
+
+
+def _nobody_allowed(case: Case) -> str:
+    if case.touches == "shell":
+        return "no allow rule is exactly this command"
+    return f"no rule allows it, and the mode {case.mode} does not"
+
+
+def _by_rule(rule: Rule) -> Decision:
+    verb = {"deny": "denies", "ask": "wants to be asked about", "allow": "allows"}[rule.behavior]
+    return Decision(rule.behavior, f"the {rule.source} rule {rule} {verb} it", f"{rule.source} rule {rule}")

@@ -1,0 +1,101 @@
+"""What the permission chain must know about a call and only the disk can tell: where its path really leads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal
+
+from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
+from retinue.tools.files.paths import is_inside, is_result
+from retinue.tools.permissions.protected import protected_part
+from retinue.tools.permissions.rules import ResolvedPath, RuleBook
+
+MAX_ENTRIES = 20_000
+"""How many files are looked at to find one that may not be read."""
+
+Touches = Literal["read", "write", "shell", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The same for every set of rights. `path` is None for a call that is not about a path."""
+
+    subject: Subject
+    touches: Touches
+    read_only: bool
+    path: ResolvedPath | None = None
+    tool_says: Decision | None = None
+    forced_ask: str | None = None
+    outside: bool = False
+    protected: str | None = None
+    is_folder: bool = False
+
+    @property
+    def real(self) -> Path:
+        return self.path.real if self.path else Path("/")
+
+
+async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask: str | None) -> Facts:
+    """Links are followed now: a rule that allows must fit the name and the place that it leads to."""
+    says = await tool.check_permissions(args, ctx)
+    subject = tool.subject(args, ctx)
+    read_only = tool.is_read_only(args)
+    if not isinstance(subject, PathSubject):
+        touches: Touches = "shell" if isinstance(subject, CommandSubject) else "other"
+        return Facts(subject, touches, read_only, tool_says=says, forced_ask=forced_ask)
+    path = resolved(subject.path)
+    readable_result = not subject.write and is_result(path.real, ctx)
+    return Facts(
+        subject,
+        "write" if subject.write else "read",
+        read_only,
+        path=path,
+        tool_says=says,
+        forced_ask=forced_ask,
+        outside=not (is_inside(path.real, ctx) or readable_result),
+        protected=_protected(path, ctx.root),
+        is_folder=not subject.write and path.real.is_dir(),
+    )
+
+
+def resolved(path: Path) -> ResolvedPath:
+    """`..` goes first, as the file tools do; what is left is followed through its links."""
+    named = Path(os.path.abspath(path))
+    return ResolvedPath(named, Path(os.path.realpath(named)))
+
+
+def hidden_inside(book: RuleBook, tool: AnyTool, folder: Path) -> Decision | None:
+    """The first file under a folder that a rule keeps from this tool. Looks at the disk; denies what is too much."""
+    if not book.hides_files(tool):
+        return None
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in files:
+            seen += 1
+            path = Path(place, name)
+            rule = book.first("deny", tool, PathSubject(path, write=False), ResolvedPath(path, path))
+            if rule is not None:
+                return Decision("deny", f"{path} lies in it, which {rule} denies; name a place without it", str(rule))
+            if seen >= MAX_ENTRIES:
+                return Decision(
+                    "deny", "it holds too many files to look for denied ones; name a smaller place", "rules"
+                )
+    return None
+
+
+def _protected(path: ResolvedPath, root: Path) -> str | None:
+    """By either name. Inside of the workspace only what is below its root counts."""
+    for each in (path.named, path.real):
+        if part := protected_part(_below(each, root)):
+            return part
+    return None
+
+
+def _below(path: Path, root: Path) -> PurePath:
+    for base in (root, Path(os.path.realpath(root))):
+        if path.is_relative_to(base):
+            return path.relative_to(base)
+    return path

@@ -1,0 +1,234 @@
+"""Permission rules as they are written, and what they fit. Pure: paths come in resolved, nothing is asked of a disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from retinue.tools.base import AnyTool, Behavior, CommandSubject, NameSubject, PathSubject, Subject
+from retinue.tools.errors import SpecError
+from retinue.tools.permissions import commands
+from retinue.tools.registry.pool import names_tool
+
+Source = Literal["spec", "cli", "agent"]
+
+_RULE = re.compile(r"([A-Za-z_*?][A-Za-z0-9_*?.-]*)(?:\((.*)\))?\Z", re.DOTALL)
+_ONE_FOLDER = re.compile(r"[^/*?\[]+/\*\*\Z")
+_COVERS = {"Edit": frozenset(("Edit", "Write", "NotebookEdit")), "Read": frozenset(("Read", "Grep", "Glob", "LSP"))}
+"""Rules for these two are rules for all tools that change, or that read, files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; `content` is None for a whole tool. Printed as it was written."""
+
+    behavior: Behavior
+    tool: str
+    content: str | None = None
+    source: Source = "spec"
+
+    def __str__(self) -> str:
+        return self.tool if self.content is None else f"{self.tool}({self.content})"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTexts:
+    """Rules from one source, as written."""
+
+    source: Source = "spec"
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Where the path of a rule starts: `//p` at the file system's root, `~/p` at home, `/p` and `p` at the workspace.
+
+    A relative path stays anchored to the workspace's root wherever a shell goes: `cd` must not move a deny rule.
+    """
+
+    root: Path
+    home: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPath:
+    """A path with its links followed (`real`) and as it was named; a rule may fit one and not the other."""
+
+    named: Path
+    real: Path
+
+
+def parse_rule(text: str, behavior: Behavior, source: Source = "spec") -> Rule:
+    """SpecError for what is no rule, or could never work as it is written."""
+    found = _RULE.match(text.strip())
+    if found is None:
+        raise SpecError(f"{text!r} is no permission rule: write Tool or Tool(content), as in Read or Bash(make test)")
+    tool, content = found[1], found[2]
+    if content is None or content.strip() == "*":
+        content = None
+    elif not content.strip():
+        raise SpecError(f"{text!r} has nothing between its brackets: write {tool}, or {tool}(content)")
+    if content is not None and content.startswith("!") and tool in _COVERS:
+        raise SpecError(f"{text!r} is negated: a rule cannot take back another; write the paths that it is for")
+    if behavior == "allow" and _is_loose(tool):
+        raise SpecError(f"{text!r} allows tools by a wildcard: only mcp__<server>__ may be followed by one")
+    return Rule(behavior, tool, content, source)
+
+
+def _is_loose(tool: str) -> bool:
+    star = min((tool.find(c) for c in "*?" if c in tool), default=-1)
+    return star >= 0 and re.fullmatch(r"mcp__.+__", tool[:star]) is None
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """All rules of one agent from all sources, compiled once."""
+
+    rules: tuple[Rule, ...]
+    anchors: Anchors
+    _paths: dict[Rule, Callable[[Path, bool], bool]] = field(default_factory=dict[Rule, Callable[[Path, bool], bool]])
+
+    @classmethod
+    def of(cls, texts: Iterable[RuleTexts], anchors: Anchors) -> RuleBook:
+        return cls(tuple(rule for each in texts for rule in _parsed(each)), anchors)
+
+    @cached_property
+    def _by_behavior(self) -> dict[Behavior, tuple[Rule, ...]]:
+        return {b: tuple(rule for rule in self.rules if rule.behavior == b) for b in ("deny", "ask", "allow")}
+
+    def of_behavior(self, behavior: Behavior) -> tuple[Rule, ...]:
+        return self._by_behavior[behavior]
+
+    def denied_tools(self) -> tuple[str, ...]:
+        """Names, with wildcards, of the tools that the model need not see: no call of theirs could pass."""
+        whole = [rule.tool for rule in self.of_behavior("deny") if rule.content is None]
+        return tuple(name for tool in whole for name in sorted(_COVERS.get(tool, {tool})))
+
+    def hides_files(self, tool: AnyTool) -> bool:
+        """Whether some rule denies this tool the reading of some paths."""
+        return any(
+            rule.content is not None and (rule.tool == "Read" or names_tool(rule.tool, tool))
+            for rule in self.of_behavior("deny")
+        )
+
+    def first(self, behavior: Behavior, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> Rule | None:
+        """The first rule of that behaviour that fits the call. `path` is the resolved path of a path subject."""
+        for rule in self.of_behavior(behavior):
+            if self._fits(rule, tool, subject, path):
+                return rule
+        return None
+
+    def _fits(self, rule: Rule, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> bool:
+        if isinstance(subject, PathSubject):
+            return self._fits_path(rule, tool, subject, path)
+        if not names_tool(rule.tool, tool):
+            return False
+        if rule.content is None:
+            return rule.behavior != "allow" or not _uncovered(subject)
+        if isinstance(subject, CommandSubject):
+            return _fits_command(rule, subject.text)
+        return _fits_name(rule, subject)
+
+    def _fits_path(self, rule: Rule, tool: AnyTool, subject: PathSubject, path: ResolvedPath | None) -> bool:
+        if not _is_about(rule, tool, subject):
+            return False
+        if rule.content is None:
+            return True
+        strict = rule.behavior != "allow"
+        if path is None:
+            return strict  # a path that could not be resolved is denied what it may be denied, and allowed nothing
+        fits = self._matcher(rule)
+        if strict:
+            return fits(path.named, True) or fits(path.real, True)
+        return fits(path.named, False) and fits(path.real, False)
+
+    def _matcher(self, rule: Rule) -> Callable[[Path, bool], bool]:
+        matcher = self._paths.get(rule)
+        if matcher is None:
+            matcher = self._paths[rule] = path_matcher(rule.content or "", rule.behavior, self.anchors)
+        return matcher
+
+
+def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> Callable[[Path, bool], bool]:
+    """One pattern in gitignore form: does it fit an absolute path, which `may_be_folder`?"""
+    from pathspec import GitIgnoreSpec  # here, because it is slow to load and few teams write path rules
+
+    bases, pattern = _anchored(content.strip(), anchors)
+    if behavior != "allow" and _ONE_FOLDER.match(pattern):
+        pattern = f"**/{pattern}"
+    if pattern.startswith("#"):
+        pattern = f"\\{pattern}"
+    spec = GitIgnoreSpec.from_lines([pattern])
+
+    def fits(path: Path, may_be_folder: bool) -> bool:
+        for base in bases:
+            if path.is_relative_to(base):
+                inner = path.relative_to(base).as_posix()
+                if spec.match_file(inner) or (may_be_folder and spec.match_file(f"{inner}/")):
+                    return True
+        return False
+
+    return fits
+
+
+def _anchored(content: str, anchors: Anchors) -> tuple[tuple[Path, ...], str]:
+    """The folders that a pattern starts from, by name and by what links lead to, and the rest of it."""
+    if content.startswith("//"):
+        return (Path("/"),), content[1:]
+    if content == "~" or content.startswith("~/"):
+        return _both(anchors.home), content[1:] or "/**"
+    return _both(anchors.root), content.removeprefix("./") if content != "./" else "**"
+
+
+def _both(folder: Path) -> tuple[Path, ...]:
+    real = Path(os.path.realpath(folder))
+    return (folder,) if real == folder else (folder, real)
+
+
+def _parsed(texts: RuleTexts) -> Iterable[Rule]:
+    lists: tuple[tuple[Behavior, tuple[str, ...]], ...] = (
+        ("allow", texts.allow),
+        ("ask", texts.ask),
+        ("deny", texts.deny),
+    )
+    for behavior, rules in lists:
+        for text in rules:
+            yield parse_rule(text, behavior, texts.source)
+
+
+def _is_about(rule: Rule, tool: AnyTool, subject: PathSubject) -> bool:
+    """Which calls on paths a rule speaks of: what may not be read may not be changed, what may be changed may be read.
+
+    A path rule for one of the other tools (`Write(…)`) denies and asks for that tool, and allows nothing.
+    """
+    if rule.tool == "Edit":
+        return subject.write or (rule.behavior == "allow" and rule.content is not None)
+    if rule.tool == "Read":
+        return not subject.write or rule.behavior == "deny"
+    return names_tool(rule.tool, tool) and (rule.content is None or rule.behavior != "allow")
+
+
+def _uncovered(subject: Subject) -> bool:
+    return isinstance(subject, CommandSubject) and commands.runs_uncovered(subject.text) is not None
+
+
+def _fits_command(rule: Rule, text: str) -> bool:
+    content = rule.content or ""
+    if rule.behavior == "allow":
+        return commands.allows(content, text) and commands.runs_uncovered(text) is None
+    return commands.forbids(content, text)
+
+
+def _fits_name(rule: Rule, subject: NameSubject) -> bool:
+    """A tool without a name of its own to compare: what would be denied or asked for one name is so for all."""
+    content = (rule.content or "").strip()
+    if not subject.name:
+        return rule.behavior != "allow"
+    return content == subject.name
