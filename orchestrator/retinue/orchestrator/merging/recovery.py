@@ -55,6 +55,7 @@ def _fold(queue: MergeQueue, record: QueueRecord) -> None:
         case MergeIntended():
             item = _item(queue, record.task_id)
             queue.items[item.task] = replace(item, state=State.LANDING, candidate=record.candidate)
+            queue.tip = record.tip
         case WorkMerged():
             item = _item(queue, record.task_id)
             queue.items[item.task] = replace(item, state=State.LANDED, holder="nobody")
