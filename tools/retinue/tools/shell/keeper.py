@@ -208,13 +208,19 @@ class Keeper:
         return True
 
     def _signal_all(self, number: int) -> None:
-        for pid, alive in descendants(self.pid):
+        """By process groups: a fork cannot slip through a signal to its whole group, so a tree that grows ends too.
+
+        The command leads a session of its own, so every group in the tree belongs to it alone; before it has got there
+        it is still in the keeper's group, and is named by itself.
+        """
+        found = descendants(self.pid)
+        self.killed.update(process.pid for process in found if process.alive)
+        own = os.getpgrp()
+        for target in {process.pid if process.group == own else -process.group for process in found}:
             try:
-                os.kill(pid, number)
+                os.kill(target, number)
             except (ProcessLookupError, PermissionError):
                 continue
-            if alive:
-                self.killed.add(pid)
 
     def _end_directory(self) -> str:
         """What the command's last act wrote; empty when it did not come to that."""
@@ -230,30 +236,43 @@ class Keeper:
         return os.fsdecode(text[:-1]) if text.startswith(b"/") and text.endswith(b"\n") else ""
 
 
-def descendants(root: int) -> list[tuple[int, bool]]:
-    """Every process below `root`, and whether it is more than a zombie (one may still have living threads)."""
-    children: dict[int, list[tuple[int, bool]]] = {}
+class Process:
+    """`alive` is false for a zombie; it still counts, since it may have living threads."""
+
+    __slots__ = ("alive", "group", "parent", "pid")
+
+    def __init__(self, pid: int, stat: bytes) -> None:
+        fields = stat.rpartition(b")")[2].split(maxsplit=3)
+        self.pid = pid
+        self.alive = fields[0] != b"Z"
+        self.parent = int(fields[1])
+        self.group = int(fields[2])
+
+
+def descendants(root: int) -> list[Process]:
+    """Every process below `root`."""
+    children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            parent, alive = parent_of(name)
-            children.setdefault(parent, []).append((int(name), alive))
-    found: list[tuple[int, bool]] = []
+        process = look_at(name) if name.isdigit() else None
+        if process is not None:
+            children.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
     waiting = [root]
     while waiting:
         below = children.get(waiting.pop(), [])
         found += below
-        waiting += [pid for pid, _ in below]
+        waiting += [process.pid for process in below]
     return found
 
 
-def parent_of(pid: str) -> tuple[int, bool]:
-    """0 for a process that is gone."""
+def look_at(pid: str) -> Process | None:
+    """None for a process that is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            fields = (file.read(1_024) or b"").rpartition(b")")[2].split()
+            stat = file.read(1_024)
     except OSError:
-        return 0, False
-    return int(fields[1]), fields[0] != b"Z"
+        return None
+    return Process(int(pid), stat) if stat else None
 
 
 def read_request() -> KeeperRequest:
