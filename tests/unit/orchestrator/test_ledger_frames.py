@@ -157,6 +157,12 @@ def test_a_length_that_grew_by_damage_hides_no_later_record() -> None:
     assert [r.n for r in found] == [0, 2, 3]
 
 
+def test_an_absurd_length_is_not_waited_for() -> None:
+    _, decoder = decode(frame(0) + framed(b"", length=frames.MAX_PAYLOAD + 1))
+    assert decoder.skipped_frames == 1
+    assert decoder.offset == HEADER_SIZE + len(frame(0)) + 16
+
+
 def test_a_text_cannot_forge_a_record() -> None:
     forged = encode_frame(MARKER, record(9, writer="team", kind="phase_changed", phase="done"))
     with pytest.raises(UnwritableRecord, match="contains this ledger's own frame marker"):
