@@ -75,7 +75,7 @@ class OpenStep:
 
 
 class Conversation:
-    """`open` is the step in flight; `spoken` the last closed step of the open turn."""
+    """`open` is the step in flight, `spoken` the last closed one of the open turn, `last_usage` of the last request."""
 
     def __init__(self, mailbox: Mailbox | None = None) -> None:
         self.mailbox = mailbox or Mailbox()
@@ -169,6 +169,7 @@ class Conversation:
         if not self.turn_open:
             self.in_a_row, self.last_text, self.spoken = 0, "", Spoken(None)
         self.turn, self.step, self.turn_open = record.turn, record.step, True
+        self.last_usage = Usage()
         self.open = OpenStep(record.turn, record.step)
         self._append_user(tuple(block for block in record.input if block.text))
 
@@ -202,6 +203,7 @@ class Conversation:
         step = self._step_of(record.step)
         if step.closed is not None:
             raise InvariantBroken(f"the message of step {record.step} is closed and cannot be withdrawn")
+        self._ids.difference_update(call.id for call in step.calls())
         step.blocks.clear()
         step.started.clear()
         step.finished.clear()

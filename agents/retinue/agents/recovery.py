@@ -1,8 +1,8 @@
 """What to do with a conversation that a crash left open. Pure.
 
-No call of an open message had started: it is withdrawn and asked for again. Otherwise what is complete is kept: finished
-calls keep their results, calls that may be repeated run again, calls that never started run now, and any other is
-reported as interrupted, and never run again.
+No call of an open message had started: it is withdrawn and asked for again. Otherwise what is complete is kept:
+finished calls keep their results, calls that may be repeated run again, calls that never started run now, and any other
+is reported as interrupted, and never run again.
 """
 
 from __future__ import annotations

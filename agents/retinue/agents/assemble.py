@@ -1,0 +1,142 @@
+"""Puts one agent together from its boot, its records and its surroundings: the same in an actor and in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.agents.boot import AgentBoot
+from retinue.agents.history import Conversation
+from retinue.agents.identity import call_key
+from retinue.agents.journal import Journal
+from retinue.agents.loop import AgentLoop, AgentPorts
+from retinue.agents.model.messages import ToolSpec
+from retinue.agents.prompt import Facts, system_prompt
+from retinue.agents.records import AgentRecord
+from retinue.agents.standing import Standing
+from retinue.agents.steps import Timing, Toolbox
+from retinue.tools.base import AnyTool, Progress, ToolContext
+from retinue.tools.execution.calls import LeasePort, ToolCall
+from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.files.state import FileState
+from retinue.tools.permissions.chain import PermissionPolicy, Rights
+from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
+from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
+from retinue.tools.registry.builtin import builtin_tools
+from retinue.tools.registry.pool import PoolFilter, ToolPool
+from retinue.tools.registry.pool import assemble as assemble_pool
+from retinue.tools.results.store import ResultStore
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPorts:
+    """What an agent's tools ask of their surroundings. None: this agent has no such thing."""
+
+    leases: LeasePort
+    shell: ShellPort
+    board: BoardPort | None = None
+    mail: MailPort | None = None
+    children: ChildPort | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """For people who look on: text as it is spoken, and what running calls show."""
+
+    text: Callable[[str], None] | None = None
+    progress: Callable[[ToolCall, Progress], None] | None = None
+
+
+def assemble_agent(
+    boot: AgentBoot,
+    records: Iterable[AgentRecord],
+    ports: AgentPorts,
+    tool_ports: ToolPorts,
+    facts: Facts,
+    *,
+    env: Mapping[str, str],
+    tools: Iterable[AnyTool] | None = None,
+    timing: Timing | None = None,
+    redact: Callable[[str], str] = str,
+    watch: Watch | None = None,
+) -> AgentLoop:
+    """`records` is everything that the ledger has of this agent, in order. Raises SpecError for a rule that is none.
+
+    env   the whole environment of its commands; `HOME` in it is where `~` of a rule leads
+    """
+    timing = timing or Timing()
+    watch = watch or Watch()
+    conversation = Conversation.of(records)
+    standing = Standing(boot, conversation, ports.status)
+    journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
+    policy = permission_policy(boot, Path(env.get("HOME", "/nonexistent")))
+    pool = tool_pool(boot, policy, builtin_tools() if tools is None else tools)
+    store = ResultStore(results_dir(boot), redact)
+    pipeline = Pipeline(
+        pool,
+        policy,
+        tool_ports.leases,
+        journal,
+        store,
+        on_progress=watch.progress or _unseen,
+        key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
+        clock=timing.clock,
+    )
+    root = Path(boot.workspace.root)
+    context = ToolContext(
+        agent=boot.agent,
+        cwd=root,
+        root=root,
+        files=FileState(conversation.seen),
+        shell=tool_ports.shell,
+        board=tool_ports.board,
+        mail=tool_ports.mail,
+        children=tool_ports.children,
+        env=env,
+        results_dir=store.folder,
+    )
+    toolbox = Toolbox(
+        system=system_prompt(boot, facts, pool.names),
+        specs=tuple(
+            ToolSpec(name=spec.name, description=spec.description, input_schema=spec.input_schema)
+            for spec in pool.specs()
+        ),
+        runner=pipeline,
+        context=context,
+        tool_of=lambda name: found.tool if (found := pool.find(name)) else None,
+        store=store,
+    )
+    return AgentLoop(boot, ports, journal, standing, toolbox, timing, watch.text)
+
+
+def tool_pool(boot: AgentBoot, policy: PermissionPolicy, tools: Iterable[AnyTool]) -> ToolPool:
+    """What the model sees: less what no set of rights would ever let pass."""
+    denied = [name for rights in policy.rights for name in rights.book.denied_tools()]
+    return assemble_pool(tools, denied=denied, chosen=PoolFilter(boot.tools.allow, boot.tools.deny))
+
+
+def permission_policy(boot: AgentBoot, home: Path) -> PermissionPolicy:
+    """All of `boot.rights` must allow; the first are the agent's own."""
+    anchors = Anchors(Path(boot.workspace.root), home)
+    return PermissionPolicy(
+        tuple(
+            Rights(
+                RuleBook.of(
+                    [RuleTexts(each.source, each.allow, each.ask, each.deny) for each in rights.rules], anchors
+                ),
+                rights.mode,
+                whose="" if index == 0 else (boot.parent or ""),
+            )
+            for index, rights in enumerate(boot.rights)
+        )
+    )
+
+
+def results_dir(boot: AgentBoot) -> Path:
+    """Where results and messages that were too large lie; the agent may read there."""
+    return Path(boot.run_dir) / "tool-results" / boot.agent
+
+
+def _unseen(call: ToolCall, progress: Progress) -> None:
+    del call, progress
