@@ -83,6 +83,21 @@ async def test_a_run_without_a_depot_says_so(world):
         await Depot.open(world.git, world.top / "nothing")
 
 
+async def test_a_run_whose_repository_was_moved_away_says_where_it_was(world):
+    await world.depot()
+    world.user.rename(world.top / "moved")
+    with pytest.raises(StateError, match=r"borrows objects from .*user, which is gone"):
+        await Depot.open(world.git, world.run_dir)
+
+
+async def test_any_name_and_address_of_an_agent_survives_in_its_configuration(world):
+    depot = await world.depot()
+    ada = await depot.add_agent("ada", Identity('Ada "the" \\ #1; Löve', "a+b@x"))
+    world.commit({"a": "a"}, where=ada.path)
+    assert world.sh("git log -1 --format='%an|%ae'", ada.path) == 'Ada "the" \\ #1; Löve|a+b@x'
+    await depot.take("ada", ada.branch, world.sh("git rev-parse HEAD", ada.path))
+
+
 async def test_agents_commit_as_themselves_and_do_not_see_each_other(world):
     depot = await world.depot()
     ada, bob = await world.agent(depot, "ada"), await world.agent(depot, "bob")

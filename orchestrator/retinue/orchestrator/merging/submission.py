@@ -16,7 +16,7 @@ _ANSWER = re.compile(r"^retinue-(submission|sync): (ok|refused|moved|left) (.*)$
 
 _PRELUDE = """\
 set -u
-refuse() { printf 'retinue-submission: refused %s\\n' "$1"; exit 3; }
+refuse() { printf '\\nretinue-submission: refused %s\\n' "$1"; exit 3; }
 [ ! -d "$(git rev-parse --git-path rebase-merge)" ] && [ ! -d "$(git rev-parse --git-path rebase-apply)" ] \\
   || refuse 'a rebase is going on; finish it (git rebase --continue) or give it up (git rebase --abort)'
 [ -z "$(git ls-files --unmerged | head -n 1)" ] \\
@@ -52,7 +52,7 @@ if ! git diff --cached --quiet || [ -f "$(git rev-parse --git-path MERGE_HEAD)" 
   git commit --quiet --message={shlex.quote(message)} || refuse 'git commit failed; see above'
   how=committed
 fi
-printf 'retinue-submission: ok %s %s %s\\n' "$branch" "$(git rev-parse HEAD)" "$how"
+printf '\\nretinue-submission: ok %s %s %s\\n' "$branch" "$(git rev-parse HEAD)" "$how"
 """
     )
 
@@ -98,15 +98,15 @@ def sync_with_tip(tip: str, *, base: str, last_merged: str | None) -> Sync | Non
     return Sync(
         f"""\
 set -u
-left() {{ printf 'retinue-sync: left %s\\n' "$1"; exit 0; }}
+left() {{ printf '\\nretinue-sync: left %s\\n' "$1"; exit 0; }}
 head=$(git rev-parse --verify --quiet HEAD) || left 'unborn'
-[ "$head" != {tip} ] || {{ printf 'retinue-sync: ok there\\n'; exit 0; }}
-git merge-base --is-ancestor {tip} HEAD && {{ printf 'retinue-sync: ok there\\n'; exit 0; }}
+[ "$head" != {tip} ] || {{ printf '\\nretinue-sync: ok there\\n'; exit 0; }}
+git merge-base --is-ancestor {tip} HEAD && {{ printf '\\nretinue-sync: ok there\\n'; exit 0; }}
 [ "$head" = {settled} ] || git merge-base --is-ancestor HEAD {tip} || left 'own-commits'
 branch=$(git symbolic-ref --quiet --short HEAD) || left 'detached'
 [ -z "$(git status --porcelain | head -n 1)" ] || left 'uncommitted'
 git checkout --quiet --no-overwrite-ignore -B "$branch" {tip} || left 'in-the-way'
-printf 'retinue-sync: moved %s\\n' {tip}
+printf '\\nretinue-sync: moved %s\\n' {tip}
 """
     )
 

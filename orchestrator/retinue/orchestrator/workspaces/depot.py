@@ -67,10 +67,7 @@ class Depot:
     async def open(cls, git: Git, run_dir: Path) -> Depot:
         """The Depot of a run that was launched before, with the workspaces that it has."""
         paths = RunPaths(absolute(run_dir))
-        try:
-            facts = DepotFacts.model_validate_json((paths.own / "depot.json").read_text())
-        except FileNotFoundError:
-            raise StateError(f"{run_dir}: this run has no Depot; it was never launched, or was cleaned") from None
+        facts = await asyncio.to_thread(_read_facts, paths)
         depot = cls(git, paths, facts)
         for file in sorted((paths.own / "agents").glob("*.json")):
             workspace = Workspace.model_validate_json(file.read_text())
@@ -327,6 +324,16 @@ class Depot:
 
 def absolute(path: Path) -> Path:
     return path.resolve()
+
+
+def _read_facts(paths: RunPaths) -> DepotFacts:
+    try:
+        facts = DepotFacts.model_validate_json((paths.own / "depot.json").read_text())
+    except FileNotFoundError:
+        raise StateError(f"{paths.run_dir}: this run has no Depot; it was never launched, or was cleaned") from None
+    if not Path(facts.user_objects).is_dir() and (paths.depot / "objects/info/alternates").exists():
+        raise StateError(f"run {facts.run} borrows objects from {facts.user_root}, which is gone; put it back there")
+    return facts
 
 
 def _read_shallow(git_dir: Path) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,7 +35,11 @@ async def land_into(user: UserRepo, run: str, into: str, sha: str, recorded: str
     ref = _branch_ref(into)
     holder, now = await asyncio.gather(user.checked_out(ref), user.commit_of(ref))
     if holder is not None:
-        return Landing(False, f"{into} is checked out in {holder}", f"git -C {holder} merge {names.result_branch(run)}")
+        return Landing(
+            False,
+            f"{into} is checked out in {holder}",
+            f"git -C {shlex.quote(str(holder))} merge {names.result_branch(run)}",
+        )
     by_hand = f"git switch {into} && git merge {names.result_branch(run)}"
     if now == sha:
         return Landing(True)
