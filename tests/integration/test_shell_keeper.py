@@ -292,6 +292,18 @@ async def test_a_directory_that_is_gone_is_told_in_the_output(tmp_path: Path) ->
     assert "could not be started" in outcome.output
 
 
+async def test_a_chain_of_ever_new_processes_is_caught(tmp_path: Path) -> None:
+    """At most two of the chain live at once, and it ends by itself: the test is no danger to the machine."""
+    chain = "trap '' TERM; f() { [ $1 -gt 0 ] || return; echo >>links; sleep 0.01; (f $(($1 - 1))) & }; f 300; sleep 60"
+    outcome = await run(tmp_path, chain, timeout_s=0.3)
+    assert outcome.timed_out
+    assert reap(f"test/{tmp_path}/") == 0
+    links = (tmp_path / "links").stat().st_size
+    assert 1 < links < 300
+    await asyncio.sleep(0.1)
+    assert (tmp_path / "links").stat().st_size == links
+
+
 async def test_waiting_for_a_silent_command_costs_no_processor_time(tmp_path: Path) -> None:
     await run(tmp_path, "exec >/dev/null 2>&1; sleep 0.5; cp /proc/$PPID/stat stat")
     fields = (tmp_path / "stat").read_text().rpartition(")")[2].split()

@@ -30,6 +30,7 @@ PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 65_536
 LINGER_S = 0.2
 POLITE_S = 0.5
+MOST_ASKED = 64
 SWEEP_S = 0.02
 LONGEST_PATH = 4_096
 SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGXFSZ = 1, 2, 9, 13, 15, 17, 25
@@ -191,8 +192,7 @@ class Keeper:
         """Leave a moment to what ends by itself, ask, then kill until nothing is left."""
         if not self.reason:
             self._gone_within(LINGER_S)
-        if self._reap():
-            self._signal_all(SIGTERM)
+        if self._reap() and self._signal_all(SIGTERM) <= MOST_ASKED:
             self._gone_within(POLITE_S)
         while self._reap():
             self._signal_all(SIGKILL)
@@ -207,20 +207,27 @@ class Keeper:
             self._wait(left)
         return True
 
-    def _signal_all(self, number: int) -> None:
+    def _signal_all(self, number: int) -> int:
         """By process groups: a fork cannot slip through a signal to its whole group, so a tree that grows ends too.
 
         The command leads a session of its own, so every group in the tree belongs to it alone; before it has got there
-        it is still in the keeper's group, and is named by itself.
+        it is still in the keeper's group, and is named by itself. Its own group comes first, before looking costs time.
+        Returns how many processes there were.
         """
+        if self.status is None:
+            self._send(-self.child, number)
         found = descendants(self.pid)
         self.killed.update(process.pid for process in found if process.alive)
         own = os.getpgrp()
         for target in {process.pid if process.group == own else -process.group for process in found}:
-            try:
-                os.kill(target, number)
-            except (ProcessLookupError, PermissionError):
-                continue
+            self._send(target, number)
+        return len(found)
+
+    def _send(self, target: int, number: int) -> None:
+        try:
+            os.kill(target, number)
+        except (ProcessLookupError, PermissionError):
+            return
 
     def _end_directory(self) -> str:
         """What the command's last act wrote; empty when it did not come to that."""
