@@ -164,7 +164,9 @@ class Depot:
     # --- the tip -------------------------------------------------------------------------------------------------
 
     async def tip(self) -> str:
-        sha = await self.commit_of(names.TIP)
+        self.guard()
+        # A loose ref is the truth wherever there is one, and reading it costs no process for each of many workspaces.
+        sha = _loose(self.paths.depot / names.TIP) or await self.commit_of(names.TIP)
         if sha is None:
             raise StateError(f"{self.paths.depot} has no tip any more; the last one is in the run's ledger")
         return sha
@@ -324,6 +326,11 @@ class Depot:
 
 def absolute(path: Path) -> Path:
     return path.resolve()
+
+
+def _loose(ref: Path) -> str | None:
+    sha = ref.read_text().strip() if ref.is_file() else ""
+    return sha if names.is_sha(sha) else None
 
 
 def _read_facts(paths: RunPaths) -> DepotFacts:
