@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from types import TracebackType
-from typing import Any, Self, assert_never
+from typing import Self, assert_never
 
 from retinue.tools.base import ContextModifier, ToolContext
 from retinue.tools.errors import InvariantBroken
@@ -134,10 +134,16 @@ class StreamingExecutor:
     def _start(self, call: str) -> None:
         if not self._tasks:
             self._apply_modifiers()
-        work = self._runner.run(self._calls[call], self.context, lambda: self._begin(call))
-        task = asyncio.create_task(_contained(work), name=f"call {call}")
+        task = asyncio.create_task(self._contained(call, self.context), name=f"call {call}")
         self._tasks[call] = task
         task.add_done_callback(lambda done: self._done(call, done))
+
+    async def _contained(self, call: str, context: ToolContext) -> CallEnd | None:
+        """None for a runner that broke its promise: the call ends without a result of its own."""
+        try:
+            return await self._runner.run(self._calls[call], context, lambda: self._begin(call))
+        except Exception:
+            return None
 
     def _cancel(self, call: str) -> None:
         self._tasks[call].cancel()
@@ -167,14 +173,6 @@ class StreamingExecutor:
                 self.context = modifier(self.context)
             except Exception:
                 continue
-
-
-async def _contained(work: Coroutine[Any, Any, CallEnd]) -> CallEnd | None:
-    """None for a runner that broke its promise: the call ends without a result of its own."""
-    try:
-        return await work
-    except Exception:
-        return None
 
 
 async def run_all(
