@@ -1,0 +1,155 @@
+"""`logs`: what happened in a run, as lines or as records; to the end, or until the run is over."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retinue.orchestrator.cli import output
+from retinue.orchestrator.cli.context import RunArgument, StateOption, runs_of
+from retinue.tools.errors import StateError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from retinue.orchestrator.ledger.frames import Record
+    from retinue.orchestrator.state.paths import RunDir
+
+LOST_S = 20.0
+"""A run that was live and whose lock is free for so long has lost its team; a restart takes a few seconds."""
+LOOK_S = 0.1
+_OVER = ("done", "failed", "stopped")
+
+
+def logs(
+    run: RunArgument,
+    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Only this agent, or `team`.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records, one JSON document a line.")] = False,
+    state_dir: StateOption = None,
+) -> None:
+    """Show what happened in a run, one line for each thing.
+
+    Example:
+
+    retinue logs demo ada -f
+    """
+    found = runs_of(state_dir).find(run)
+    log = _Log(found, agent, _json_printer() if as_json else _line_printer())
+    log.take()
+    if agent is not None:
+        log.check_agent(agent)
+    if follow and not log.over:
+        asyncio.run(log.follow())
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """`who` is everybody that a record is about, by name."""
+
+    record: Record
+    who: frozenset[str]
+    print: Callable[[], None]
+
+
+class _Log:
+    """One pass over a ledger that can go on."""
+
+    def __init__(self, run: RunDir, only: str | None, printer: Callable[[Record], _Shown | None]) -> None:
+        from retinue.orchestrator.ledger.reader import Tail
+
+        self._run = run
+        self._only = only
+        self._printer = printer
+        self._tail = Tail(run.ledger)
+        self._known = {"team"}
+        self.over = False
+
+    def take(self) -> None:
+        for record in self._tail.poll():
+            self._learn(record)
+            shown = self._printer(record)
+            if shown is not None and (self._only is None or self._only in shown.who):
+                shown.print()
+
+    def _learn(self, record: Record) -> None:
+        if record.kind == "phase_changed":
+            self.over = record.body.get("phase") in _OVER
+        self._known |= _names(record.writer)
+
+    def check_agent(self, agent: str) -> None:
+        if agent not in self._known:
+            listed = ", ".join(sorted(name for name in self._known if "~" not in name))
+            raise StateError(f"nobody named {agent!r} wrote anything in run {self._run.run_id}; there are: {listed}")
+
+    async def follow(self) -> None:
+        live_at = time.monotonic() if self._run.is_live() else None
+        while not self.over:
+            now = time.monotonic()
+            if self._run.is_live():
+                live_at = now
+            elif live_at is None or now - live_at > LOST_S:
+                self.take()
+                if not self.over:
+                    run = self._run.run_id
+                    output.note(f"run {run} has no process any more; go on with it: retinue resume {run}")
+                return
+            await asyncio.sleep(LOOK_S)
+            self.take()
+
+
+def _names(agent: str) -> frozenset[str]:
+    """What a person may call an agent: its id or its name."""
+    from retinue.agents.identity import name_of
+
+    return frozenset((agent, name_of(agent)))
+
+
+def _json_printer() -> Callable[[Record], _Shown]:
+    from retinue.orchestrator.ledger.history import mail_recipient
+
+    def shown(record: Record) -> _Shown:
+        about = _names(record.writer) | _names(mail_recipient(record) or record.writer)
+        return _Shown(record, about, lambda: _json(record))
+
+    return shown
+
+
+def _json(record: Record) -> None:
+    output.write_json_line(
+        {
+            "at": output.iso(record.at),
+            "writer": record.writer,
+            "incarnation": record.incarnation,
+            "n": record.n,
+            "kind": record.kind,
+            "body": dict(record.body),
+        }
+    )
+
+
+def _line_printer() -> Callable[[Record], _Shown | None]:
+    from retinue.orchestrator.ledger.parse import parse_record
+    from retinue.orchestrator.view.follow import show_line
+    from retinue.orchestrator.view.lines import line_of
+
+    console: Console = output.console()
+
+    def shown(record: Record) -> _Shown | None:
+        typed = parse_record(record.kind, record.body)
+        line = None if typed is None else line_of(record.writer, record.at, typed)
+        if line is None:
+            return None
+        who = frozenset((line.who,)) | _names(record.writer)
+        return _Shown(record, who, lambda: show_line(console, line))
+
+    return shown
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(logs)

@@ -1,0 +1,111 @@
+"""`plan`: what a launch would start, and where, without starting or writing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from retinue.orchestrator.cli import output
+from retinue.orchestrator.cli.context import JsonOption, ModelOption, SetOption, SpecArgument, StateOption, runs_of
+
+if TYPE_CHECKING:
+    from retinue.agents.boot import AgentBoot
+    from retinue.orchestrator.spec.problems import Problem
+    from retinue.orchestrator.team.plan import LaunchPlan
+
+UNNAMED_RUN = "RUN"
+"""Stands for the id that a launch would give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """`base` says in words what the work starts from, empty without a repository."""
+
+    plan: LaunchPlan
+    base: str
+    warnings: tuple[Problem, ...]
+
+
+def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir: Path | None = None) -> Planned:
+    """All that `up` decides before it makes anything. Raises SpecError."""
+    from retinue.agents.boot import RuleSet
+    from retinue.orchestrator.cli.probe import check_spec_environment
+    from retinue.orchestrator.prepare import Launch, draft_plan, open_repository
+    from retinue.orchestrator.spec.load import load_spec
+    from retinue.orchestrator.workspaces.git import Git
+
+    loaded = load_spec(spec, env=os.environ, overrides=overrides, model=model)
+    warnings = check_spec_environment(loaded)
+    launch = Launch(
+        run=UNNAMED_RUN,
+        day=date.today().isoformat(),
+        state=runs_of(state_dir),
+        env=dict(os.environ),
+        rules=RuleSet(source="cli"),
+    )
+
+    async def draft() -> Planned:
+        user, base = await open_repository(loaded, Git())
+        run_dir = launch.state.runs / UNNAMED_RUN
+        plan = await draft_plan(loaded, launch, user=user, base=base, run_dir=run_dir)
+        for member in plan.members:
+            tools_of(member)
+        return Planned(plan, base.description if base else "", warnings)
+
+    return asyncio.run(draft())
+
+
+def tools_of(member: AgentBoot) -> tuple[str, ...]:
+    """What the agent's model would see. Raises SpecError for an entry that is no name of a tool."""
+    from retinue.tools.registry.builtin import builtin_tools
+    from retinue.tools.registry.pool import PoolFilter, assemble
+
+    chosen = PoolFilter(member.tools.allow, member.tools.deny)
+    denied = [rule for right in member.rights for rules in right.rules for rule in rules.deny if "(" not in rule]
+    return assemble(builtin_tools(), denied=denied, chosen=chosen).names
+
+
+def plan(
+    spec: SpecArgument,
+    override: SetOption = None,
+    model: ModelOption = None,
+    state_dir: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what `up` would start: agents, tools, rights, limits.
+
+    Also the commands that it would run. Nothing is made and nothing is started.
+
+    Example:
+
+    retinue plan team.yaml
+    """
+    from retinue.orchestrator.cli.plan_text import plan_lines
+    from retinue.orchestrator.launch import executes
+
+    planned = plan_spec(spec, override or (), model, state_dir)
+    tools = {member.name: tools_of(member) for member in planned.plan.members}
+    if as_json:
+        output.write_json(
+            {
+                "plan": planned.plan.model_dump(mode="json"),
+                "base": planned.base,
+                "tools": {name: list(names) for name, names in tools.items()},
+                "executes": list(executes(planned.plan)),
+                "warnings": [str(warning) for warning in planned.warnings],
+            }
+        )
+        return
+    output.note(*(f"warning: {warning}" for warning in planned.warnings))
+    output.say(*plan_lines(planned.plan, planned.base, tools), "", f"start it with: retinue up {spec}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(plan)

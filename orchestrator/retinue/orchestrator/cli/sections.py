@@ -1,0 +1,47 @@
+"""How `retinue --help` groups the commands: in the order in which a person needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from typer.core import TyperGroup
+
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Begin", ("doctor", "init", "schema", "validate", "plan")),
+    ("Run", ("up", "run", "resume", "send", "stop", "down")),
+    ("Look", ("ps", "status", "logs", "tasks", "diff")),
+    ("Finish", ("land", "clean")),
+    ("More", ("cluster", "model")),
+)
+
+
+class _Formatter(Protocol):
+    width: int
+
+    def section(self, name: str) -> AbstractContextManager[None]: ...
+    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None: ...
+
+
+class Sections(TyperGroup):
+    def format_commands(self, ctx: Any, formatter: _Formatter) -> None:
+        del ctx
+        widest = max(len(name) for name in self.commands)
+        for title, names in self._sections():
+            rows = [
+                (name.ljust(widest), self.commands[name].get_short_help_str(formatter.width - widest - 4))
+                for name in names
+            ]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return [name for _, names in self._sections() for name in names]
+
+    def _sections(self) -> list[tuple[str, list[str]]]:
+        placed = {name for _, names in SECTIONS for name in names}
+        shown = [(title, [name for name in names if name in self.commands]) for title, names in SECTIONS]
+        rest = [name for name in self.commands if name not in placed]
+        return [(title, names) for title, names in (*shown, ("Other", rest)) if names]
