@@ -85,7 +85,7 @@ class AgentLoop:
     async def run(self) -> TurnClosed | None:
         """Until drained, stopped, or ended by a shutdown request; a sub-agent until its first turn is closed.
 
-        Returns how the last turn ended. Cancelled, it leaves everything as a crash would, but nothing running.
+        Returns how the last turn ended, None when drained. Cancelled, it leaves everything as a crash would, but nothing running.
         """
         self._running = True
         self._standing.report("starting")
@@ -95,7 +95,7 @@ class AgentLoop:
                 await self._turns_or_interruption()
                 if self._is_over():
                     self._standing.report("stopped", self._last_words())
-                    return self._conversation.last_turn
+                    return self._conversation.last_turn if self._has_ended() else None
                 if not self._has_work():
                     self._rest()
                     await self._wake.wait()
@@ -264,9 +264,13 @@ class AgentLoop:
         return mailbox.asked_to_end or (mailbox.unread > 0 and not self._held)
 
     def _is_over(self) -> bool:
+        return self._drain.is_set() or self._has_ended()
+
+    def _has_ended(self) -> bool:
+        """Other than to be taken up again."""
         conversation = self._conversation
         done = self._boot.role == "child" and conversation.last_turn is not None and not conversation.turn_open
-        return self._stopping or self._drain.is_set() or conversation.mailbox.ended or done
+        return self._stopping or conversation.mailbox.ended or done
 
     def _rest(self) -> None:
         last = self._conversation.last_turn

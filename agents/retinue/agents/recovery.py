@@ -75,9 +75,9 @@ def _complete(step: OpenStep, tool_of: ToolOf) -> Complete:
         elif started is None or started.read_only or (tool is not None and tool.idempotent):
             run.append(call)
         else:
-            answered.append(_unknown(call))
-            if tool is None or tool.fails_group:
-                # What follows was meant to run only if this one went well, and nobody knows whether it did.
+            unknown = _unknown(call, fails_group=tool is None or tool.fails_group)
+            answered.append(unknown)
+            if unknown.fails_group:
                 closing = _sibling(call.name, call.id)
     return Complete(step.closed is None, tuple(answered), tuple(run))
 
@@ -86,13 +86,15 @@ def _sibling(name: str, call: str) -> Closing:
     return Closing(Cause.SIBLING, f"{name} ({call})")
 
 
-def _unknown(call: ToolUseBlock) -> CallResult:
+def _unknown(call: ToolUseBlock, *, fails_group: bool) -> CallResult:
+    """It fails its group: what follows was meant to run if this one went well, and nobody knows whether it did."""
     return CallResult(
         call_id=call.id,
         name=call.name,
         content=_UNKNOWN,
         is_error=True,
         ran=True,
+        fails_group=fails_group,
         error_class=Cause.INTERRUPTED.value,
         title=call.name,
     )
