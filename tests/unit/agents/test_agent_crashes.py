@@ -45,7 +45,7 @@ SCRIPT = """
 TEXTS = ["The first part is done.", "All is done.", ""]
 
 
-def outside(agent: AgentLoop) -> tuple[asyncio.Queue[Envelope], "OnStatus"]:
+def outside(agent: AgentLoop) -> tuple[asyncio.Queue[Envelope], OnStatus]:
     queue: asyncio.Queue[Envelope] = asyncio.Queue()
     return queue, OnStatus(queue)
 
