@@ -197,6 +197,7 @@ def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None) -
     plan = LaunchPlan(
         run="r",
         team="t",
+        day="2026-01-01",
         repo="/repo",
         base_kind="head",
         base_sha="a" * 40,

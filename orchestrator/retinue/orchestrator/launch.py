@@ -25,6 +25,7 @@ class Where:
     """The places of one run. `repo` is the top of the checkout, or the folder itself where nothing is a repository."""
 
     run: str
+    day: str
     run_dir: Path
     repo: Path
     locks_dir: Path
@@ -40,6 +41,7 @@ def plan_launch(
     return LaunchPlan(
         run=where.run,
         team=spec.name,
+        day=where.day,
         repo=str(where.repo),
         base_kind=base.kind if base else "none",
         base_sha=base.sha if base else "",

@@ -29,6 +29,7 @@ class Launch:
     """What `up` was asked for, besides the spec."""
 
     run: str
+    day: str
     state: StateDir
     env: Mapping[str, str]
     rules: RuleSet
@@ -53,6 +54,7 @@ async def draft_plan(
     """The plan alone, with nothing made; for a `worktree` base its commit is not known yet."""
     where = Where(
         run=launch.run,
+        day=launch.day,
         run_dir=run_dir,
         repo=user.root if user is not None else repository_path(loaded.spec).resolve(),
         locks_dir=launch.state.root / "locks",

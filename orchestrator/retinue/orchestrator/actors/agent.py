@@ -57,7 +57,7 @@ class AgentActor:
         return pack(self._process.state())
 
     async def drain(self) -> None:
-        self._process.drain()
+        await self._process.drain()
 
     async def interrupt(self, reason: str) -> None:
         await self._process.interrupt(reason)

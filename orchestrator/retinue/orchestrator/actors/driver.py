@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -27,9 +25,8 @@ OPEN_S = 300.0
 ORDER_S = 90.0
 
 
-def connect(address: str, env: Mapping[str, str]) -> None:
-    """Attach this process to a running cluster. `env` holds what Ray must find in the environment (token, quiet)."""
-    os.environ.update(env)
+def connect(address: str) -> None:
+    """Attach this process to a running cluster. What Ray reads of the environment was set before this module came."""
     try:
         ray.init(address=address, namespace="retinue", log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:

@@ -20,7 +20,7 @@ StateOption = Annotated[Path | None, typer.Option("--state-dir", help="Where run
 
 def _reach(run: str, state_dir: Path | None) -> RunFiles:
     """Attach to the cluster of a live run."""
-    from retinue.orchestrator.actors import driver
+    from retinue.orchestrator.cli.session import attach
     from retinue.orchestrator.cli.up import place_of
     from retinue.orchestrator.cluster import own
     from retinue.orchestrator.run_files import RunFiles
@@ -28,8 +28,7 @@ def _reach(run: str, state_dir: Path | None) -> RunFiles:
     files = RunFiles(place_of(state_dir).state.find(run))
     if not files.dir.is_live():
         raise StateError(f"run {files.plan.run} is not live; `retinue resume {files.plan.run}` goes on with it")
-    cluster = own.recall_cluster(files.dir.root)
-    driver.connect(cluster.address, cluster.env)
+    attach(own.recall_cluster(files.dir.root))
     return files
 
 
@@ -45,9 +44,9 @@ def send(
 
     retinue send demo ada "Look at the rounding in split() as well"
     """
+    files = _reach(run, state_dir)
     from retinue.orchestrator.actors import driver
 
-    files = _reach(run, state_dir)
     receipt = asyncio.run(driver.send_mail(files, f"human/{secrets.token_hex(8)}", agent, text))
     if receipt.outcome not in ("stored", "duplicate"):
         raise StateError(receipt.text or receipt.outcome)
@@ -66,9 +65,9 @@ def stop(
 
     retinue stop demo
     """
+    files = _reach(run, state_dir)
     from retinue.orchestrator.actors import driver
 
-    files = _reach(run, state_dir)
     what = "stop_agent" if agent else "stop" if now else "drain"
     done = asyncio.run(driver.give_order(files, what, agent or ""))
     for line in done.lines:
@@ -84,7 +83,7 @@ def down(run: RunArgument, state_dir: StateOption = None) -> None:
 
     retinue down demo
     """
-    from retinue.orchestrator.actors import driver
+    from retinue.orchestrator.cli.session import attach
     from retinue.orchestrator.cli.up import place_of
     from retinue.orchestrator.cluster import own
     from retinue.orchestrator.run_files import RunFiles
@@ -94,8 +93,9 @@ def down(run: RunArgument, state_dir: StateOption = None) -> None:
     files = RunFiles(place_of(state_dir).state.find(run))
     killed = 0
     if files.dir.is_live():
-        cluster = own.recall_cluster(files.dir.root)
-        driver.connect(cluster.address, cluster.env)
+        attach(own.recall_cluster(files.dir.root))
+        from retinue.orchestrator.actors import driver
+
         try:
             asyncio.run(driver.give_order(files, "stop"))
         except (StateError, Unreachable) as error:

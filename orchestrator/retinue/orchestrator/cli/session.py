@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -54,11 +55,19 @@ async def interrupts() -> AsyncGenerator[Interrupts]:
             loop.remove_signal_handler(number)
 
 
-def start_actors(files: RunFiles, cluster: ClusterHandle) -> object:
-    """Attach to the cluster and make the run's actors. The import of Ray is paid here and nowhere else."""
+def attach(cluster: ClusterHandle) -> None:
+    """Connect this process. Ray reads its environment when it is imported, and its import is paid here only."""
+    os.environ.update(cluster.env)
     from retinue.orchestrator.actors import driver
 
-    driver.connect(cluster.address, cluster.env)
+    driver.connect(cluster.address)
+
+
+def start_actors(files: RunFiles, cluster: ClusterHandle) -> object:
+    """Make the run's actors, or find them."""
+    attach(cluster)
+    from retinue.orchestrator.actors import driver
+
     return driver.spawn_run(files)
 
 

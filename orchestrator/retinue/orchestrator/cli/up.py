@@ -86,8 +86,9 @@ def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None
     from retinue.orchestrator.run_files import RunFiles
     from retinue.orchestrator.state.paths import new_run_id
 
-    run = run_id or new_run_id(loaded.spec.name, date.today(), os.urandom(8))
-    launch = Launch(run, place.state, dict(os.environ), rules)
+    today = date.today()
+    run = run_id or new_run_id(loaded.spec.name, today, os.urandom(8))
+    launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules)
     _ask_trust(asyncio.run(draft_for_people(loaded, launch)), trust=trust)
     _limits(loaded)
 

@@ -26,6 +26,12 @@ class SchedulerPort(Protocol):
     async def release(self, request_id: str) -> None: ...
 
 
+class TenancyPort(SchedulerPort, Protocol):
+    async def move_in(self, workspace: str, holder: str) -> bool:
+        """Register as a tenant; true when there are others, who are told."""
+        ...
+
+
 @dataclass(slots=True)
 class WorkspaceLeases:
     """Implements `LeasePort` for one agent. `shared` says that the workspace has other tenants."""

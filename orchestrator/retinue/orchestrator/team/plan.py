@@ -17,6 +17,7 @@ class CheckCommand(Wire):
 class LaunchPlan(Wire):
     """The spec, resolved against one repository at one moment. Holds no secret: those lie in the run's env file.
 
+    day        the date of the launch: what agents are told, and the same for their whole life
     prompts    what each member is told first, by name
     done_when  checks by task id
     endpoints  where a model is reached, by its `PROVIDER:NAME`, if not at the provider's own address
@@ -25,6 +26,7 @@ class LaunchPlan(Wire):
 
     run: str
     team: str
+    day: str
     repo: str
     base_kind: str
     base_sha: str
