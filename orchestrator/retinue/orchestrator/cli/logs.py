@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +14,6 @@ from retinue.orchestrator.cli.context import RunArgument, StateOption, runs_of
 from retinue.tools.errors import StateError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from retinue.orchestrator.ledger.frames import Record
     from retinue.orchestrator.state.paths import RunDir
 
@@ -40,7 +37,7 @@ def logs(
     retinue logs demo ada -f
     """
     found = runs_of(state_dir).find(run)
-    log = _Log(found, agent, _json_printer() if as_json else _line_printer())
+    log = _Log(found, agent, _print_json if as_json else _line_printer())
     log.take()
     if agent is not None:
         log.check_agent(agent)
@@ -48,19 +45,10 @@ def logs(
         asyncio.run(log.follow())
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """`who` is everybody that a record is about, by name."""
-
-    record: Record
-    who: frozenset[str]
-    print: Callable[[], None]
-
-
 class _Log:
     """One pass over a ledger that can go on."""
 
-    def __init__(self, run: RunDir, only: str | None, printer: Callable[[Record], _Shown | None]) -> None:
+    def __init__(self, run: RunDir, only: str | None, printer: Callable[[Record], None]) -> None:
         from retinue.orchestrator.ledger.reader import Tail
 
         self._run = run
@@ -72,20 +60,17 @@ class _Log:
 
     def take(self) -> None:
         for record in self._tail.poll():
-            self._learn(record)
-            shown = self._printer(record)
-            if shown is not None and (self._only is None or self._only in shown.who):
-                shown.print()
-
-    def _learn(self, record: Record) -> None:
-        if record.kind == "phase_changed":
-            self.over = record.body.get("phase") in _OVER
-        self._known |= _names(record.writer)
+            if record.kind == "phase_changed":
+                self.over = record.body.get("phase") in _OVER
+            about = _about(record)
+            self._known |= about
+            if self._only is None or self._only in about:
+                self._printer(record)
 
     def check_agent(self, agent: str) -> None:
         if agent not in self._known:
             listed = ", ".join(sorted(name for name in self._known if "~" not in name))
-            raise StateError(f"nobody named {agent!r} wrote anything in run {self._run.run_id}; there are: {listed}")
+            raise StateError(f"nobody in run {self._run.run_id} is named {agent!r}; there are: {listed}")
 
     async def follow(self) -> None:
         live_at = time.monotonic() if self._run.is_live() else None
@@ -103,24 +88,18 @@ class _Log:
             self.take()
 
 
-def _names(agent: str) -> frozenset[str]:
-    """What a person may call an agent: its id or its name."""
+def _about(record: Record) -> frozenset[str]:
+    """Whom a record is about: who wrote it, whose mail it is, and of whom the team says something. Ids and names."""
     from retinue.agents.identity import name_of
-
-    return frozenset((agent, name_of(agent)))
-
-
-def _json_printer() -> Callable[[Record], _Shown]:
     from retinue.orchestrator.ledger.history import mail_recipient
 
-    def shown(record: Record) -> _Shown:
-        about = _names(record.writer) | _names(mail_recipient(record) or record.writer)
-        return _Shown(record, about, lambda: _json(record))
+    boot = record.body.get("boot")
+    told = (record.body.get("agent"), boot.get("agent") if isinstance(boot, dict) else None)
+    ids = {record.writer, mail_recipient(record) or record.writer, *(agent for agent in told if isinstance(agent, str))}
+    return frozenset(ids) | {name_of(agent) for agent in ids}
 
-    return shown
 
-
-def _json(record: Record) -> None:
+def _print_json(record: Record) -> None:
     output.write_json_line(
         {
             "at": output.iso(record.at),
@@ -133,22 +112,20 @@ def _json(record: Record) -> None:
     )
 
 
-def _line_printer() -> Callable[[Record], _Shown | None]:
+def _line_printer() -> Callable[[Record], None]:
     from retinue.orchestrator.ledger.parse import parse_record
     from retinue.orchestrator.view.follow import show_line
     from retinue.orchestrator.view.lines import line_of
 
-    console: Console = output.console()
+    console = output.console()
 
-    def shown(record: Record) -> _Shown | None:
+    def show(record: Record) -> None:
         typed = parse_record(record.kind, record.body)
         line = None if typed is None else line_of(record.writer, record.at, typed)
-        if line is None:
-            return None
-        who = frozenset((line.who,)) | _names(record.writer)
-        return _Shown(record, who, lambda: show_line(console, line))
+        if line is not None:
+            show_line(console, line)
 
-    return shown
+    return show
 
 
 def register(app: typer.Typer) -> None:
