@@ -60,7 +60,9 @@ _DAEMONS = {
     "RAY_worker_maximum_startup_concurrency": "16",
     "RAY_ROTATION_MAX_BYTES": str(16 * 2**20),
     "RAY_ROTATION_BACKUP_COUNT": "1",
+    "SPT_NOENV": "1",
 }
+"""The last keeps Ray from writing process titles over the environment, in which processes are found by their tag."""
 
 
 @dataclass(frozen=True, slots=True)

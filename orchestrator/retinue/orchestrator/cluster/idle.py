@@ -37,6 +37,7 @@ class Watch:
     _seen: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
     _quiet_since: float = field(init=False)
     _had_runs: bool = False
+    _busy: bool = False
 
     def __post_init__(self) -> None:
         self._quiet_since = self.begun
@@ -51,7 +52,8 @@ class Watch:
         ended = frozenset(run for run in held if self._has_ended(self._seen[run], now))
         if held:
             self._had_runs = True
-        if len(ended) < len(held):
+        self._busy = len(ended) < len(held)
+        if self._busy:
             self._quiet_since = now
         return ended
 
@@ -60,7 +62,7 @@ class Watch:
         self._quiet_since = max(self._quiet_since, now)
 
     def may_end(self, now: float, *, retired: bool = False) -> bool:
-        return now - self._quiet_since >= self._quiet_for(retired)
+        return not self._busy and now - self._quiet_since >= self._quiet_for(retired)
 
     def _has_ended(self, seen: _Seen, now: float) -> bool:
         return now - seen.since >= (self.patience.ended_s if seen.live else self.patience.unused_s)

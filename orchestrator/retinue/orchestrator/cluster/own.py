@@ -54,7 +54,7 @@ class ClusterSettings:
 
     base: Path | None = None
     idle_s: float = 600.0
-    ended_s: float = 10.0
+    ended_s: float = 30.0
     unused_s: float = 120.0
     start_s: float = 60.0
     object_store_bytes: int = 128 * 2**20
@@ -163,9 +163,17 @@ def register_run(cluster: ClusterHandle, run_id: str, lock: Path) -> None:
 
 
 def release_run(cluster: ClusterHandle, run_id: str) -> None:
-    """The run is over. Without this the keeper notices some seconds later."""
-    if cluster.folder is not None:
-        ClusterFolder(cluster.folder).release(run_id)
+    """The run is over. An ephemeral cluster without another run is gone when this returns.
+
+    Without this call the keeper notices by itself, after as long as a team may need to restart.
+    """
+    if cluster.folder is None:
+        return
+    folder = ClusterFolder(cluster.folder)
+    folder.release(run_id)
+    if cluster.ephemeral and not folder.registered() and folder.base.exists():
+        with base_lock(folder.base):
+            _end(folder)
 
 
 def foreign(address: str, environ: Mapping[str, str]) -> ClusterHandle:
