@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from retinue.agents.assemble import ToolPorts, assemble_agent
+from retinue.agents.assemble import ToolPorts, Watch, assemble_agent
 from retinue.agents.boot import AgentBoot, AgentStatus, Rights, WorkspaceBoot
 from retinue.agents.loop import AgentLoop, AgentPorts
 from retinue.agents.mail.envelopes import HUMAN, TEAM, Body, Envelope, Prompt, Text
@@ -48,6 +47,7 @@ class MemoryLedger:
     dies_after: int | None = None
     synced: int = 0
     troubles: list[Exception] = field(default_factory=list)
+    arrived: dict[str, asyncio.Event] = field(default_factory=dict)
 
     async def append(self, *records: AgentRecord) -> None:
         if self.troubles:
@@ -56,6 +56,11 @@ class MemoryLedger:
             if self.dies_after is not None and len(self.records) >= self.dies_after:
                 raise Died(record.kind)
             self.records.append(record)
+            self.arrived.setdefault(record.kind, asyncio.Event()).set()
+
+    async def has(self, kind: str) -> None:
+        """Wait for the first record of this kind."""
+        await self.arrived.setdefault(kind, asyncio.Event()).wait()
 
     async def sync(self) -> None:
         if self.dies_after is not None and len(self.records) >= self.dies_after:
@@ -252,6 +257,7 @@ class Scene:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     timing: Timing = field(default_factory=lambda: Timing(clock=lambda: 0.0, sleep=no_time, chance=lambda: 0.0))
     boot: AgentBoot = field(default_factory=a_boot)
+    watch: Watch = field(default_factory=Watch)
 
     def stored(self, *envelopes: Envelope) -> Scene:
         self.ledger.records.extend(MailStored(envelope=envelope) for envelope in envelopes)
@@ -268,6 +274,7 @@ class Scene:
             env={"HOME": "/home/nobody"},
             tools=self.world.tools(),
             timing=self.timing,
+            watch=self.watch,
         )
 
     def kinds(self) -> list[str]:
@@ -293,7 +300,3 @@ async def until_idle(scene: Scene, agent: AgentLoop | None = None) -> AgentLoop:
     await agent.drain()
     await running
     return agent
-
-
-def results_dir_of(boot: AgentBoot) -> Path:
-    return Path(boot.run_dir) / "tool-results" / boot.agent

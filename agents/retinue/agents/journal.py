@@ -42,6 +42,7 @@ class Journal:
         self._sleep = sleep
         self._again_s = again_s
         self._order = asyncio.Lock()
+        self._waiting = 0
 
     async def write(self, *records: AgentRecord) -> None:
         """Readable when this returns, durable after the next `sync`. Cancelled in between, each is written or not."""
@@ -80,13 +81,20 @@ class Journal:
         """Repeat what the machine does not let happen yet, for as long as it takes."""
         while True:
             try:
-                done = await work()
+                return await work()
             except EnvironmentProblem as problem:
-                self._on_blocked(f"blocked: {problem}")
-                await self._sleep(self._again_s)
-            else:
+                await self._wait(str(problem))
+
+    async def _wait(self, problem: str) -> None:
+        """Somebody may get through while others still wait, so only the last one lifts the block."""
+        self._waiting += 1
+        self._on_blocked(f"blocked: {problem}")
+        try:
+            await self._sleep(self._again_s)
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
                 self._on_blocked("")
-                return done
 
     async def _append(self, record: AgentRecord) -> None:
         async with self._order:
