@@ -78,13 +78,13 @@ def test_the_mode_that_asks_nobody_never_asks(case: Case) -> None:
 @given(PATTERNS, PATHS)
 def test_allow_rules_agree_with_gitignore(pattern: str, path: str) -> None:
     fits = path_matcher(pattern, "allow", ANCHORS)
-    assert fits(ROOT / path, False) is GitIgnoreSpec.from_lines([pattern]).match_file(path)
+    assert fits(str(ROOT / path), False) is GitIgnoreSpec.from_lines([pattern]).match_file(path)
 
 
 @given(PATTERNS, PATHS)
 def test_a_deny_rule_covers_at_least_what_an_allow_rule_would(pattern: str, path: str) -> None:
     denied, allowed = path_matcher(pattern, "deny", ANCHORS), path_matcher(pattern, "allow", ANCHORS)
-    assert denied(ROOT / path, True) or not allowed(ROOT / path, False)
+    assert denied(str(ROOT / path), True) or not allowed(str(ROOT / path), False)
 
 
 @given(PATTERNS, PATHS)
@@ -92,13 +92,13 @@ def test_anchors_move_a_pattern_and_change_nothing_else(pattern: str, path: str)
     rooted = "/" + pattern.lstrip("/")
     spec = GitIgnoreSpec.from_lines([rooted])
     for prefix, base in (("/", Path("/")), ("~", HOME), ("", ROOT)):
-        assert path_matcher(prefix + rooted, "allow", ANCHORS)(base / path, False) is spec.match_file(path)
+        assert path_matcher(prefix + rooted, "allow", ANCHORS)(str(base / path), False) is spec.match_file(path)
 
 
 @given(PATTERNS, PATHS)
 def test_no_rule_of_the_workspace_reaches_out_of_it(pattern: str, path: str) -> None:
     assume(not pattern.startswith(("//", "~")))
-    assert not path_matcher(pattern, "deny", ANCHORS)(Path("/elsewhere") / path, True)
+    assert not path_matcher(pattern, "deny", ANCHORS)(f"/elsewhere/{path}", True)
 
 
 @given(PATTERNS, PATHS, PATHS)

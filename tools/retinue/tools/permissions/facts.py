@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Literal
 
 from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
-from retinue.tools.files.paths import is_inside, is_result
 from retinue.tools.permissions.protected import protected_part
 from retinue.tools.permissions.rules import ResolvedPath, RuleBook
 
@@ -46,7 +46,7 @@ async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask:
         touches: Touches = "shell" if isinstance(subject, CommandSubject) else "other"
         return Facts(subject, touches, read_only, tool_says=says, forced_ask=forced_ask)
     path = resolved(subject.path)
-    readable_result = not subject.write and is_result(path.real, ctx)
+    homes = (ctx.root, *ctx.extra_dirs) if subject.write else (ctx.root, *ctx.extra_dirs, ctx.results_dir)
     return Facts(
         subject,
         "write" if subject.write else "read",
@@ -54,16 +54,27 @@ async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask:
         path=path,
         tool_says=says,
         forced_ask=forced_ask,
-        outside=not (is_inside(path.real, ctx) or readable_result),
-        protected=_protected(path, ctx.root),
+        outside=not any(_is_below(path.real, _real(home)) for home in homes),
+        protected=_protected(path, ctx.root) if subject.write else None,
         is_folder=not subject.write and path.real.is_dir(),
     )
 
 
 def resolved(path: Path) -> ResolvedPath:
     """`..` goes first, as the file tools do; what is left is followed through its links."""
-    named = Path(os.path.abspath(path))
-    return ResolvedPath(named, Path(os.path.realpath(named)))
+    named = os.path.abspath(path)
+    return ResolvedPath(Path(named), Path(os.path.realpath(named)))
+
+
+@lru_cache(maxsize=64)
+def _real(folder: Path) -> Path:
+    """Of the few folders that an agent may act in. One that is later swapped for a link keeps its first place."""
+    return Path(os.path.realpath(folder))
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    text, prefix = str(path), str(folder)
+    return text == prefix or text.startswith(prefix if prefix.endswith("/") else f"{prefix}/")
 
 
 def hidden_inside(book: RuleBook, tool: AnyTool, folder: Path) -> Decision | None:
@@ -95,7 +106,7 @@ def _protected(path: ResolvedPath, root: Path) -> str | None:
 
 
 def _below(path: Path, root: Path) -> PurePath:
-    for base in (root, Path(os.path.realpath(root))):
-        if path.is_relative_to(base):
+    for base in (root, _real(root)):
+        if _is_below(path, base):
             return path.relative_to(base)
     return path

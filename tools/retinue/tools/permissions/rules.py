@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +15,7 @@ from retinue.tools.permissions import commands
 from retinue.tools.registry.pool import names_tool
 
 Source = Literal["spec", "cli", "agent"]
+_Touches = Literal["read", "write", "other"]
 
 _RULE = re.compile(r"([A-Za-z_*?][A-Za-z0-9_*?.-]*)(?:\((.*)\))?\Z", re.DOTALL)
 _ONE_FOLDER = re.compile(r"[^/*?\[]+/\*\*\Z")
@@ -65,6 +65,10 @@ class ResolvedPath:
     real: Path
 
 
+PathFits = Callable[[str, bool], bool]
+"""Does a pattern fit this absolute path, which may be a folder?"""
+
+
 def parse_rule(text: str, behavior: Behavior, source: Source = "spec") -> Rule:
     """SpecError for what is no rule, or could never work as it is written."""
     found = _RULE.match(text.strip())
@@ -87,24 +91,21 @@ def _is_loose(tool: str) -> bool:
     return star >= 0 and re.fullmatch(r"mcp__.+__", tool[:star]) is None
 
 
-@dataclass(frozen=True)
 class RuleBook:
-    """All rules of one agent from all sources, compiled once."""
+    """All rules of one agent from all sources, compiled once: which speak of a tool, and each of their patterns."""
 
-    rules: tuple[Rule, ...]
-    anchors: Anchors
-    _paths: dict[Rule, Callable[[Path, bool], bool]] = field(default_factory=dict[Rule, Callable[[Path, bool], bool]])
+    def __init__(self, rules: Iterable[Rule], anchors: Anchors) -> None:
+        self.rules = tuple(rules)
+        self._anchors = anchors
+        self._about: dict[tuple[Behavior, str, str], tuple[Rule, ...]] = {}
+        self._patterns: dict[Rule, PathFits] = {}
 
     @classmethod
     def of(cls, texts: Iterable[RuleTexts], anchors: Anchors) -> RuleBook:
-        return cls(tuple(rule for each in texts for rule in _parsed(each)), anchors)
-
-    @cached_property
-    def _by_behavior(self) -> dict[Behavior, tuple[Rule, ...]]:
-        return {b: tuple(rule for rule in self.rules if rule.behavior == b) for b in ("deny", "ask", "allow")}
+        return cls((rule for each in texts for rule in _parsed(each)), anchors)
 
     def of_behavior(self, behavior: Behavior) -> tuple[Rule, ...]:
-        return self._by_behavior[behavior]
+        return tuple(rule for rule in self.rules if rule.behavior == behavior)
 
     def denied_tools(self) -> tuple[str, ...]:
         """Names, with wildcards, of the tools that the model need not see: no call of theirs could pass."""
@@ -113,51 +114,46 @@ class RuleBook:
 
     def hides_files(self, tool: AnyTool) -> bool:
         """Whether some rule denies this tool the reading of some paths."""
-        return any(
-            rule.content is not None and (rule.tool == "Read" or names_tool(rule.tool, tool))
-            for rule in self.of_behavior("deny")
-        )
+        return any(rule.content is not None for rule in self._rules_about("deny", tool, "read"))
 
     def first(self, behavior: Behavior, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> Rule | None:
         """The first rule of that behaviour that fits the call. `path` is the resolved path of a path subject."""
-        for rule in self.of_behavior(behavior):
-            if self._fits(rule, tool, subject, path):
-                return rule
-        return None
+        match subject:
+            case PathSubject():
+                about = self._rules_about(behavior, tool, "write" if subject.write else "read")
+                return next((rule for rule in about if self._fits_path(rule, path)), None)
+            case CommandSubject(text):
+                about = self._rules_about(behavior, tool, "other")
+                return next((rule for rule in about if _fits_command(rule, text)), None)
+            case NameSubject():
+                about = self._rules_about(behavior, tool, "other")
+                return next((rule for rule in about if _fits_name(rule, subject)), None)
 
-    def _fits(self, rule: Rule, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> bool:
-        if isinstance(subject, PathSubject):
-            return self._fits_path(rule, tool, subject, path)
-        if not names_tool(rule.tool, tool):
-            return False
-        if rule.content is None:
-            return rule.behavior != "allow" or not _uncovered(subject)
-        if isinstance(subject, CommandSubject):
-            return _fits_command(rule, subject.text)
-        return _fits_name(rule, subject)
+    def _rules_about(self, behavior: Behavior, tool: AnyTool, touches: _Touches) -> tuple[Rule, ...]:
+        key = (behavior, tool.name, touches)
+        found = self._about.get(key)
+        if found is None:
+            found = tuple(rule for rule in self.of_behavior(behavior) if _is_about(rule, tool, touches))
+            self._about[key] = found
+        return found
 
-    def _fits_path(self, rule: Rule, tool: AnyTool, subject: PathSubject, path: ResolvedPath | None) -> bool:
-        if not _is_about(rule, tool, subject):
-            return False
+    def _fits_path(self, rule: Rule, path: ResolvedPath | None) -> bool:
         if rule.content is None:
             return True
         strict = rule.behavior != "allow"
         if path is None:
             return strict  # a path that could not be resolved is denied what it may be denied, and allowed nothing
-        fits = self._matcher(rule)
+        fits = self._patterns.get(rule)
+        if fits is None:
+            fits = self._patterns[rule] = path_matcher(rule.content, rule.behavior, self._anchors)
+        named, real = str(path.named), str(path.real)
         if strict:
-            return fits(path.named, True) or fits(path.real, True)
-        return fits(path.named, False) and fits(path.real, False)
-
-    def _matcher(self, rule: Rule) -> Callable[[Path, bool], bool]:
-        matcher = self._paths.get(rule)
-        if matcher is None:
-            matcher = self._paths[rule] = path_matcher(rule.content or "", rule.behavior, self.anchors)
-        return matcher
+            return fits(named, True) or fits(real, True)
+        return fits(named, False) and fits(real, False)
 
 
-def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> Callable[[Path, bool], bool]:
-    """One pattern in gitignore form: does it fit an absolute path, which `may_be_folder`?"""
+def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> PathFits:
+    """One pattern in gitignore form, from its anchor."""
     from pathspec import GitIgnoreSpec  # here, because it is slow to load and few teams write path rules
 
     bases, pattern = _anchored(content.strip(), anchors)
@@ -165,13 +161,14 @@ def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> Callable
         pattern = f"**/{pattern}"
     if pattern.startswith("#"):
         pattern = f"\\{pattern}"
-    spec = GitIgnoreSpec.from_lines([pattern])
+    match = GitIgnoreSpec.from_lines([pattern]).match_file
+    prefixes = tuple(base if base.endswith("/") else f"{base}/" for base in map(str, bases))
 
-    def fits(path: Path, may_be_folder: bool) -> bool:
-        for base in bases:
-            if path.is_relative_to(base):
-                inner = path.relative_to(base).as_posix()
-                if spec.match_file(inner) or (may_be_folder and spec.match_file(f"{inner}/")):
+    def fits(path: str, may_be_folder: bool) -> bool:
+        for prefix in prefixes:
+            if path.startswith(prefix):
+                inner = path[len(prefix) :]
+                if match(inner) or (may_be_folder and match(f"{inner}/")):
                     return True
         return False
 
@@ -203,32 +200,31 @@ def _parsed(texts: RuleTexts) -> Iterable[Rule]:
             yield parse_rule(text, behavior, texts.source)
 
 
-def _is_about(rule: Rule, tool: AnyTool, subject: PathSubject) -> bool:
-    """Which calls on paths a rule speaks of: what may not be read may not be changed, what may be changed may be read.
+def _is_about(rule: Rule, tool: AnyTool, touches: _Touches) -> bool:
+    """Which calls a rule speaks of: what may not be read may not be changed, what may be changed may be read.
 
-    A path rule for one of the other tools (`Write(…)`) denies and asks for that tool, and allows nothing.
+    A path rule for one of the other file tools (`Write(…)`) denies and asks for that tool, and allows nothing.
     """
+    if touches == "other":
+        return names_tool(rule.tool, tool)
     if rule.tool == "Edit":
-        return subject.write or (rule.behavior == "allow" and rule.content is not None)
+        return touches == "write" or (rule.behavior == "allow" and rule.content is not None)
     if rule.tool == "Read":
-        return not subject.write or rule.behavior == "deny"
+        return touches == "read" or rule.behavior == "deny"
     return names_tool(rule.tool, tool) and (rule.content is None or rule.behavior != "allow")
 
 
-def _uncovered(subject: Subject) -> bool:
-    return isinstance(subject, CommandSubject) and commands.runs_uncovered(subject.text) is not None
-
-
 def _fits_command(rule: Rule, text: str) -> bool:
-    content = rule.content or ""
     if rule.behavior == "allow":
-        return commands.allows(content, text) and commands.runs_uncovered(text) is None
-    return commands.forbids(content, text)
+        covered = rule.content is None or commands.allows(rule.content, text)
+        return covered and commands.runs_uncovered(text) is None
+    return rule.content is None or commands.forbids(rule.content, text)
 
 
 def _fits_name(rule: Rule, subject: NameSubject) -> bool:
     """A tool without a name of its own to compare: what would be denied or asked for one name is so for all."""
-    content = (rule.content or "").strip()
+    if rule.content is None:
+        return True
     if not subject.name:
         return rule.behavior != "allow"
-    return content == subject.name
+    return rule.content.strip() == subject.name
