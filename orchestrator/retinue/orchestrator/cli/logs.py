@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -42,7 +41,7 @@ def logs(
     if agent is not None:
         log.check_agent(agent)
     if follow and not log.over:
-        asyncio.run(log.follow())
+        log.follow()
 
 
 class _Log:
@@ -72,7 +71,7 @@ class _Log:
             listed = ", ".join(sorted(name for name in self._known if "~" not in name))
             raise StateError(f"nobody in run {self._run.run_id} is named {agent!r}; there are: {listed}")
 
-    async def follow(self) -> None:
+    def follow(self) -> None:
         live_at = time.monotonic() if self._run.is_live() else None
         while not self.over:
             now = time.monotonic()
@@ -84,7 +83,7 @@ class _Log:
                     run = self._run.run_id
                     output.note(f"run {run} has no process any more; go on with it: retinue resume {run}")
                 return
-            await asyncio.sleep(LOOK_S)
+            time.sleep(LOOK_S)
             self.take()
 
 

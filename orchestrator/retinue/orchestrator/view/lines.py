@@ -44,7 +44,7 @@ def line_of(writer: str, at: float, record: AnyRecord) -> Line | None:
     if said is None:
         return None
     who, text, tone = said
-    return Line(at, who or name_of(writer), one_line(text, 300), tone)
+    return Line(at, one_line(who or name_of(writer), 40), one_line(text, 300), tone)
 
 
 _Said = tuple[str, str, Tone]

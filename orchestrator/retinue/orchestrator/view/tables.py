@@ -60,7 +60,12 @@ def tasks_table(tasks: tuple[TaskView, ...]) -> Table:
         waits = ", ".join(f"#{b}" for b in task.open_blockers)
         subject = one_line(task.subject, 80) + (f" ({one_line(task.note, 60)})" if task.status == "failed" else "")
         table.add_row(
-            f"#{task.id}", _state(task.status), task.owner or "", waits, str(task.returns or ""), Text(subject)
+            f"#{one_line(task.id, 40)}",
+            _state(task.status),
+            one_line(task.owner or "", 40),
+            one_line(waits, 60),
+            str(task.returns or ""),
+            Text(subject),
         )
     return table
 
