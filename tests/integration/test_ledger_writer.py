@@ -30,6 +30,9 @@ from retinue.orchestrator.ledger.writer import Body, Disk, DiskFull, LedgerFile,
 from retinue.orchestrator.state.redact import Redactor
 from retinue.tools.errors import StateError
 
+PATIENCE_S = 20
+"""Only a broken ledger makes a test wait so long."""
+
 APPENDER = """
 import sys, time
 from pathlib import Path
@@ -87,11 +90,14 @@ class Counting:
     def disk(self) -> Disk:
         return Disk(sync=self.sync)
 
+    async def begun(self) -> None:
+        assert await asyncio.to_thread(self.entered.acquire, timeout=PATIENCE_S)
+
     def sync(self, fd: int) -> None:
         self.syncs += 1
         self.entered.release()
         if self.hold:
-            self.gate.acquire()
+            self.gate.acquire(timeout=PATIENCE_S)
         if self.fail is not None:
             raise OSError(self.fail, os.strerror(self.fail))
         os.fdatasync(fd)
@@ -179,11 +185,11 @@ async def test_who_comes_during_an_fdatasync_waits_for_the_next_one(path: Path) 
     counting = Counting(hold=True)
     log = LedgerWriter.open(path, "ada", 1, disk=counting.disk())
     first = asyncio.create_task(log.append("block", {"text": "a"}, durable=True))
-    await asyncio.to_thread(counting.entered.acquire)
+    await counting.begun()
     late = [asyncio.create_task(log.append("block", {"text": t}, durable=True)) for t in "bcd"]
     counting.gate.release()
     await first
-    await asyncio.to_thread(counting.entered.acquire)
+    await counting.begun()
     assert [task.done() for task in late] == [False] * 3
     counting.gate.release()
     await asyncio.gather(*late)
@@ -195,7 +201,7 @@ async def test_the_loop_goes_on_while_the_disk_works(path: Path) -> None:
     counting = Counting(hold=True)
     log = LedgerWriter.open(path, "ada", 1, disk=counting.disk())
     waiting = asyncio.create_task(log.sync())
-    await asyncio.to_thread(counting.entered.acquire)
+    await counting.begun()
     assert await log.append("block", {"text": "meanwhile"}) == 1
     assert not waiting.done()
     counting.gate.release()
@@ -207,7 +213,7 @@ async def test_a_waiter_that_is_called_off_does_not_take_the_others_along(path: 
     counting = Counting(hold=True)
     log = LedgerWriter.open(path, "ada", 1, disk=counting.disk())
     waiting = [asyncio.create_task(log.sync()) for _ in range(3)]
-    await asyncio.to_thread(counting.entered.acquire)
+    await counting.begun()
     waiting[0].cancel()
     counting.gate.release()
     results = await asyncio.gather(*waiting, return_exceptions=True)
