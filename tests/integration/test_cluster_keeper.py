@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from retinue.orchestrator.cluster import own
@@ -138,10 +139,10 @@ def test_a_cluster_is_shared_by_commands_outlives_them_and_ends_without_a_trace(
     keeper = processes[0].pid
     assert os.getsid(keeper) != os.getsid(0)
     assert os.getpgid(keeper) != os.getpgid(0)
-    listening = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True).stdout.splitlines()
-    ours = [line for line in listening if any(f"pid={process.pid}," in line for process in processes)]
-    assert ours
-    assert all("127.0.0.1" in line.split()[3] for line in ours), "no port is open to the network"
+    sockets = [socket for process in processes for socket in psutil.Process(process.pid).net_connections("tcp")]
+    listening = {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1"}, "no port is open to the network"
+    assert listening
 
     [shown] = own.status(shell(), settings=settings)
     assert (shown.current, shown.processes, shown.live_runs) == (True, 8, ())
