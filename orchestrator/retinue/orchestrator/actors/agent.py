@@ -1,4 +1,3 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """Ray shell of an agent: one incarnation. Everything it knows comes from its boot and from the ledger."""
 
 from __future__ import annotations
@@ -7,22 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from retinue.agents.boot import AgentBoot, AgentStatus
 from retinue.agents.mail.envelopes import Envelope, Receipt
+from retinue.orchestrator.actors.cluster import find, kill, spawn
 from retinue.orchestrator.actors.gateway import GatewayLink
 from retinue.orchestrator.actors.options import (
-    GATEWAY,
     LEDGER,
-    TEAM,
     agent_actor_name,
     agent_options,
 )
 from retinue.orchestrator.actors.scheduler import SchedulerLink
 from retinue.orchestrator.actors.team_link import TeamLink
-from retinue.orchestrator.actors.wire import ask, first_line, pack, unpack
+from retinue.orchestrator.actors.wire import ask, cause_of, pack, unpack
 from retinue.orchestrator.ledger.history import Frames, agent_records
 from retinue.orchestrator.runtime.agent_process import AgentProcess
 from retinue.orchestrator.runtime.port import Address, AgentOutcome, Unreachable
@@ -38,15 +35,15 @@ class AgentActor:
         run = self._boot.run
         self._process = AgentProcess(
             self._boot,
-            team=TeamLink(lambda: ray.get_actor(TEAM, namespace=run)),
-            model=GatewayLink(lambda: ray.get_actor(GATEWAY, namespace=run)),
+            team=TeamLink(run),
+            model=GatewayLink(run),
             scheduler=SchedulerLink(),
             straight=straight_to(run),
         )
 
     async def begin(self) -> None:
         """Read the history, and start to work. Answers when the agent can take mail."""
-        ledger = ray.get_actor(LEDGER, namespace=self._boot.run)
+        ledger = find(LEDGER, self._boot.run)
         frames = unpack(Frames, await ask(ledger.history.remote(self._boot.agent), START_S))
         await self._process.begin(agent_records(frames.frames))
 
@@ -71,10 +68,7 @@ class AgentActor:
 
 def straight_to(run: str) -> Callable[[Address, Envelope], Any]:
     async def deliver(address: Address, envelope: Envelope) -> Receipt:
-        try:
-            actor = ray.get_actor(agent_actor_name(address.agent, address.incarnation), namespace=run)
-        except ValueError as error:
-            raise Unreachable(f"{address.agent} has no process") from error
+        actor = find(agent_actor_name(address.agent, address.incarnation), run)
         return unpack(Receipt, await ask(actor.deliver.remote(pack(envelope))))
 
     return deliver
@@ -103,7 +97,7 @@ class AgentLink:
 
     async def kill(self) -> None:
         """The process first, then whatever its shells left behind, which a kept death signal has mostly ended."""
-        ray.kill(self.actor)
+        kill(self.actor)
         reap(f"{self.run}/{self.agent}/")
 
     async def ended(self) -> AgentOutcome:
@@ -113,9 +107,9 @@ class AgentLink:
             reap(f"{self.run}/{self.agent}/")
             return AgentOutcome(lost=True, how="its process died")
         except RayTaskError as error:
-            ray.kill(self.actor)
-            return AgentOutcome(lost=True, how=f"it failed: {first_line(str(error.cause))}")
-        ray.kill(self.actor)
+            kill(self.actor)
+            return AgentOutcome(lost=True, how=f"it failed: {cause_of(error)}")
+        kill(self.actor)
         return outcome
 
 
@@ -126,23 +120,19 @@ class RayAgents:
         self._run = run
 
     async def start(self, boot: AgentBoot) -> AgentLink:
-        options = agent_options(boot.run, boot.agent, boot.incarnation).as_dict()
-        actor = ray.remote(AgentActor).options(**options).remote(pack(boot))
+        actor = spawn(AgentActor, agent_options(boot.run, boot.agent, boot.incarnation), pack(boot))
         link = AgentLink(boot.run, boot.agent, boot.incarnation, actor)
         try:
             await ask(actor.begin.remote(), START_S)
         except Unreachable:
             # Counts as an incarnation that was lost: its `ended` says so, and the team decides about the next.
-            ray.kill(actor)
+            kill(actor)
         return link
 
     async def find(self, agent: str, incarnation: int) -> AgentLink | None:
         try:
-            actor = ray.get_actor(agent_actor_name(agent, incarnation), namespace=self._run)
-        except ValueError:
-            return None
-        link = AgentLink(self._run, agent, incarnation, actor)
-        try:
+            actor = find(agent_actor_name(agent, incarnation), self._run)
+            link = AgentLink(self._run, agent, incarnation, actor)
             await link.state()
         except Unreachable:
             return None

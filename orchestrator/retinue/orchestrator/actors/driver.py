@@ -1,18 +1,16 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-"""The command line's way to the actors: connect to a cluster, make a run's actors, give orders."""
+"""The command line's way to the actors: make those of a run, give orders, end them."""
 
 from __future__ import annotations
 
-import logging
+import contextlib
 from typing import Any
 
-import ray
-
 from retinue.agents.mail.envelopes import Receipt
+from retinue.orchestrator.actors.cluster import find, kill, names_in
 from retinue.orchestrator.actors.gateway import spawn_gateway
 from retinue.orchestrator.actors.ledger import spawn_ledger
 from retinue.orchestrator.actors.options import TEAM
-from retinue.orchestrator.actors.scheduler import scheduler_handle
+from retinue.orchestrator.actors.scheduler import spawn_scheduler
 from retinue.orchestrator.actors.team import spawn_team
 from retinue.orchestrator.actors.wire import ask, pack, unpack
 from retinue.orchestrator.run_files import RunFiles
@@ -25,24 +23,10 @@ OPEN_S = 300.0
 ORDER_S = 90.0
 
 
-def connect(address: str) -> None:
-    """Attach this process to a running cluster. What Ray reads of the environment was set before this module came."""
-    try:
-        ray.init(address=address, namespace="retinue", log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise EnvironmentProblem(
-            f"the cluster at {address} cannot be reached: {error}. `retinue cluster status` says more"
-        ) from error
-
-
-def disconnect() -> None:
-    ray.shutdown()
-
-
 def spawn_run(files: RunFiles) -> Any:
     """Make the run's actors, or find those that are there. The team begins by itself."""
     run, folder = files.plan.run, str(files.dir.root)
-    scheduler_handle()
+    spawn_scheduler()
     spawn_ledger(run, str(files.dir.ledger))
     spawn_gateway(run, folder)
     return spawn_team(run, folder)
@@ -58,8 +42,8 @@ async def opened(team: Any) -> None:
 
 def find_team(run: str) -> Any:
     try:
-        return ray.get_actor(TEAM, namespace=run)
-    except ValueError:
+        return find(TEAM, run)
+    except Unreachable:
         raise StateError(f"run {run} has no team process on this cluster: `retinue resume {run}` makes one") from None
 
 
@@ -75,10 +59,8 @@ async def send_mail(files: RunFiles, mail_id: str, to: str, text: str) -> Receip
 
 def kill_run(run: str) -> int:
     """End every actor of a run at once; how many there were."""
-    names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == run]
+    names = names_in(run)
     for name in names:
-        try:
-            ray.kill(ray.get_actor(name, namespace=run))
-        except ValueError:
-            continue
+        with contextlib.suppress(Unreachable):
+            kill(find(name, run))
     return len(names)

@@ -1,4 +1,3 @@
-# pyright: reportUnknownMemberType=false
 """Ray shell of the run's ledger: an index by writer, so that a restart reads what is its own and nothing else."""
 
 from __future__ import annotations
@@ -6,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
-import ray
-
+from retinue.orchestrator.actors.cluster import spawn
 from retinue.orchestrator.actors.options import LEDGER, run_actor_options
 from retinue.orchestrator.actors.wire import pack
 from retinue.orchestrator.ledger.history import Frame, Frames, mail_recipient
@@ -30,5 +29,5 @@ class LedgerActor:
         return pack(Frames(frames=tuple(self._by_agent[agent])))
 
 
-def spawn_ledger(run: str, ledger: str):
-    return ray.remote(LedgerActor).options(**run_actor_options(LEDGER, run).as_dict()).remote(ledger)
+def spawn_ledger(run: str, ledger: str) -> Any:
+    return spawn(LedgerActor, run_actor_options(LEDGER, run), ledger)

@@ -1,4 +1,3 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """Ray shell of the scheduler: one per cluster, detached; it forgets everything when it dies, and nothing breaks."""
 
 from __future__ import annotations
@@ -6,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import ray
-
+from retinue.orchestrator.actors.cluster import find, spawn
 from retinue.orchestrator.actors.options import CLUSTER_NAMESPACE, SCHEDULER, agent_actor_name, scheduler_options
 from retinue.orchestrator.actors.wire import CALL_S, ask, pack, unpack
 from retinue.orchestrator.runtime.port import Unreachable
@@ -44,15 +42,15 @@ class SchedulerActor:
     async def _tell(self, holder: str) -> None:
         run, agent, incarnation = holder_parts(holder)
         try:
-            actor = ray.get_actor(agent_actor_name(agent, incarnation), namespace=run)
+            actor = find(agent_actor_name(agent, incarnation), run)
             await ask(actor.no_longer_alone.remote(), 5.0)
-        except (ValueError, Unreachable):
+        except Unreachable:
             self._service.lose(holder)
 
 
-def scheduler_handle():
+def spawn_scheduler() -> Any:
     """The cluster's scheduler; made when there is none yet."""
-    return ray.remote(SchedulerActor).options(**scheduler_options().as_dict()).remote()
+    return spawn(SchedulerActor, scheduler_options())
 
 
 class SchedulerLink:
@@ -75,10 +73,8 @@ class SchedulerLink:
 
     async def _call(self, method: str, *args: object, deadline_s: float = CALL_S) -> Any:
         try:
-            self._actor = self._actor or ray.get_actor(SCHEDULER, namespace=CLUSTER_NAMESPACE)
+            self._actor = self._actor or find(SCHEDULER, CLUSTER_NAMESPACE)
             return await ask(getattr(self._actor, method).remote(*args), deadline_s)
-        except ValueError as error:
-            raise Unreachable("there is no scheduler") from error
         except Unreachable:
             self._actor = None
             raise

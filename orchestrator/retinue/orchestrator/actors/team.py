@@ -1,20 +1,20 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """Ray shell of a run's team: detached; begins by itself, also after a restart, from the run's directory."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
-import logging
-
-import ray
+from typing import Any
 
 from retinue.agents.boot import AgentStatus
 from retinue.agents.mail.envelopes import Envelope
 from retinue.orchestrator.actors.agent import RayAgents
+from retinue.orchestrator.actors.cluster import current, find, kill, spawn
 from retinue.orchestrator.actors.options import GATEWAY, LEDGER, TEAM, run_actor_options
 from retinue.orchestrator.actors.wire import pack, unpack
 from retinue.orchestrator.run_files import RunFiles
+from retinue.orchestrator.runtime.port import Unreachable
 from retinue.orchestrator.runtime.wire import (
     ChildAsk,
     ChildFound,
@@ -34,15 +34,13 @@ from retinue.orchestrator.team.host import TeamHost, open_team
 from retinue.orchestrator.team.service import TeamService
 from retinue.tools.errors import StateError
 
-log = logging.getLogger(__name__)
-
 
 class TeamActor:
     def __init__(self, run_dir: str) -> None:
         self._files = RunFiles.of(run_dir)
         self._opened: asyncio.Future[TeamHost] | None = None
         # Nobody may be there to call us after a restart: the agents could all be waiting for us.
-        ray.get_runtime_context().current_actor.begin.remote()
+        current().begin.remote()
 
     async def begin(self) -> bool:
         """Done when every agent has a process. Raises what kept the team from opening."""
@@ -65,12 +63,10 @@ class TeamActor:
         await host.service.core.close()
         host.close()
         for name in (GATEWAY, LEDGER):
-            try:
-                ray.kill(ray.get_actor(name, namespace=self._files.plan.run))
-            except ValueError:
-                log.info("%s is gone already", name)
+            with contextlib.suppress(Unreachable):
+                kill(find(name, self._files.plan.run))
         await asyncio.sleep(0.5)  # answers that are on their way
-        ray.kill(ray.get_runtime_context().current_actor)
+        kill(current())
 
     # --- agents -------------------------------------------------------------------------------------------------------
 
@@ -142,5 +138,5 @@ class TeamActor:
             raise StateError("the control key is wrong; it is in control.key in the run's directory")
 
 
-def spawn_team(run: str, run_dir: str):
-    return ray.remote(TeamActor).options(**run_actor_options(TEAM, run).as_dict()).remote(run_dir)
+def spawn_team(run: str, run_dir: str) -> Any:
+    return spawn(TeamActor, run_actor_options(TEAM, run), run_dir)

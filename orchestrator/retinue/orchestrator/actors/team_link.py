@@ -1,9 +1,8 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """The team as agents and the command line reach it: one method here per method of the actor, with a deadline each."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,6 +11,8 @@ from retinue.agents.boot import AgentStatus
 from retinue.agents.mail.envelopes import Envelope, Receipt
 from retinue.agents.model.messages import Usage
 from retinue.agents.ports import Reservation
+from retinue.orchestrator.actors.cluster import find
+from retinue.orchestrator.actors.options import TEAM
 from retinue.orchestrator.actors.wire import CALL_S, ask, pack, unpack
 from retinue.orchestrator.runtime.port import ChildStarted, Resolved, Unreachable
 from retinue.orchestrator.runtime.wire import (
@@ -35,8 +36,8 @@ DELIVERY_S = 45.0
 class TeamLink:
     """Implements `TeamApi` over the actor. Raises Unreachable while the team is being restarted."""
 
-    def __init__(self, find: Callable[[], Any]) -> None:
-        self._find = find
+    def __init__(self, run: str) -> None:
+        self._run = run
         self._actor: Any = None
 
     async def create_task(self, agent: str, key: str, draft: TaskDraft) -> TaskAnswer:
@@ -84,10 +85,7 @@ class TeamLink:
 
     async def _call(self, method: str, *args: object, deadline_s: float = CALL_S) -> bytes:
         try:
-            self._actor = self._actor or self._find()
-        except ValueError as error:
-            raise Unreachable("the team has no process at the moment") from error
-        try:
+            self._actor = self._actor or find(TEAM, self._run)
             call: Awaitable[bytes] = getattr(self._actor, method).remote(*args)
             return await ask(call, deadline_s)
         except Unreachable:

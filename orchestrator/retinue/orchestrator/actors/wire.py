@@ -45,8 +45,10 @@ async def ask(call: Awaitable[T], deadline_s: float = CALL_S) -> T:
     except (RayActorError, GetTimeoutError) as error:
         raise Unreachable(f"the process is gone or cannot be reached: {type(error).__name__}") from error
     except RayTaskError as error:
-        raise Unreachable(f"the call failed: {first_line(str(error.cause))}") from error
+        raise Unreachable(f"the call failed: {cause_of(error)}") from error
 
 
-def first_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else "no reason given"
+def cause_of(error: RayTaskError) -> str:
+    """What went wrong in the other process, in one line."""
+    lines = str(error.cause).strip().splitlines()
+    return lines[0] if lines else type(error.cause).__name__

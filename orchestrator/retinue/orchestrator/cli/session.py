@@ -58,9 +58,9 @@ async def interrupts() -> AsyncGenerator[Interrupts]:
 def attach(cluster: ClusterHandle) -> None:
     """Connect this process. Ray reads its environment when it is imported, and its import is paid here only."""
     os.environ.update(cluster.env)
-    from retinue.orchestrator.actors import driver
+    from retinue.orchestrator.actors.cluster import connect
 
-    driver.connect(cluster.address)
+    connect(cluster.address)
 
 
 def start_actors(files: RunFiles, cluster: ClusterHandle) -> object:
