@@ -158,7 +158,10 @@ async def test_a_search_over_a_folder_with_a_denied_file_is_denied(ctx: ToolCont
     rights = policy(ctx, deny=("Read(.env)",))
     denied = await ask(rights, ctx, "Grep", pattern="KEY")
     assert denied.behavior == "deny"
-    assert "sub/.env lies in it, which Read(.env) denies" in denied.reason
+    assert "sub/.env, which the spec rule Read(.env) keeps from you; name a place without it" in denied.reason
+    assert (
+        await ask(policy(ctx, "bypassPermissions", ask=("Read(.env)",)), ctx, "Glob", pattern="*")
+    ).behavior == "deny"
     assert (await ask(rights, ctx, "Grep", pattern="KEY", path="free")).behavior == "allow"
     assert (await ask(rights, ctx, "Grep", pattern="KEY", path="a.py")).behavior == "allow"
 

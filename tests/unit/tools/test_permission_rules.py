@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,10 @@ def test_a_folder_of_one_part_is_denied_at_any_depth_and_allowed_at_the_top_alon
 
 def test_a_folder_itself_is_denied_with_all_that_is_in_it() -> None:
     assert fits("deny", "Read(secrets/)", "Grep", reads("/work/tree/secrets"))
-    assert not fits("allow", "Read(secrets/)", "Grep", reads("/work/tree/secrets"))
+    folder = ResolvedPath(ROOT / "secrets", ROOT / "secrets", is_folder=True)
+    for path, expected in ((folder, True), (replace(folder, is_folder=False), False)):
+        rule = book("allow", "Read(secrets/)").first("allow", TOOLS["Grep"], reads("/work/tree/secrets"), path)
+        assert (rule is not None) is expected
 
 
 @pytest.mark.parametrize(

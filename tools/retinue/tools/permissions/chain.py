@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
+from pathlib import Path
 
 from retinue.tools.base import AnyTool, Decision, ToolContext, ToolInput
 from retinue.tools.permissions.decide import Case, Mode, decide
@@ -35,8 +36,8 @@ class PermissionPolicy:
     async def decide(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, *, forced_ask: str | None) -> Decision:
         facts = await facts_of(tool, args, ctx, forced_ask)
         verdict = self.judge(tool, facts)
-        if verdict.behavior == "allow" and facts.is_folder:
-            verdict = await in_thread(self._look_inside, tool, facts)
+        if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder:
+            verdict = await in_thread(self._look_inside, tool, facts.path.real, verdict)
         if verdict.behavior == "allow":
             self.denials.allowed()
             return verdict
@@ -50,12 +51,10 @@ class PermissionPolicy:
         words = [_word(each, tool, facts) for each in self.rights]
         return reduce(lambda a, b: a | b, words, words[0]) if words else _NO_RIGHTS
 
-    def _look_inside(self, tool: AnyTool, facts: Facts) -> Decision:
+    def _look_inside(self, tool: AnyTool, folder: Path, verdict: Decision) -> Decision:
         """A search reads whole folders: one that holds what may not be read is denied as a whole."""
-        for each in self.rights:
-            if found := hidden_inside(each.book, tool, facts.real):
-                return found
-        return Decision("allow", "nothing in the folder is denied", "rules")
+        hidden = (hidden_inside(each.book, tool, folder) for each in self.rights)
+        return next((found for found in hidden if found is not None), verdict)
 
 
 def intersect(parent: PermissionPolicy, child: PermissionPolicy) -> PermissionPolicy:

@@ -30,11 +30,6 @@ class Facts:
     forced_ask: str | None = None
     outside: bool = False
     protected: str | None = None
-    is_folder: bool = False
-
-    @property
-    def real(self) -> Path:
-        return self.path.real if self.path else Path("/")
 
 
 async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask: str | None) -> Facts:
@@ -45,7 +40,7 @@ async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask:
     if not isinstance(subject, PathSubject):
         touches: Touches = "shell" if isinstance(subject, CommandSubject) else "other"
         return Facts(subject, touches, read_only, tool_says=says, forced_ask=forced_ask)
-    path = resolved(subject.path)
+    path = resolved(subject.path, reading=not subject.write)
     homes = (ctx.root, *ctx.extra_dirs) if subject.write else (ctx.root, *ctx.extra_dirs, ctx.results_dir)
     return Facts(
         subject,
@@ -56,14 +51,14 @@ async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask:
         forced_ask=forced_ask,
         outside=not any(_is_below(path.real, _real(home)) for home in homes),
         protected=_protected(path, ctx.root) if subject.write else None,
-        is_folder=not subject.write and path.real.is_dir(),
     )
 
 
-def resolved(path: Path) -> ResolvedPath:
+def resolved(path: Path, *, reading: bool) -> ResolvedPath:
     """`..` goes first, as the file tools do; what is left is followed through its links."""
     named = os.path.abspath(path)
-    return ResolvedPath(Path(named), Path(os.path.realpath(named)))
+    real = os.path.realpath(named)
+    return ResolvedPath(Path(named), Path(real), reading and os.path.isdir(real))
 
 
 @lru_cache(maxsize=64)
@@ -87,12 +82,14 @@ def hidden_inside(book: RuleBook, tool: AnyTool, folder: Path) -> Decision | Non
         for name in files:
             seen += 1
             path = Path(place, name)
-            rule = book.first("deny", tool, PathSubject(path, write=False), ResolvedPath(path, path))
+            subject, resolved_path = PathSubject(path, write=False), ResolvedPath(path, path)
+            rule = book.first("deny", tool, subject, resolved_path) or book.first("ask", tool, subject, resolved_path)
             if rule is not None:
-                return Decision("deny", f"{path} lies in it, which {rule} denies; name a place without it", str(rule))
+                why = f"it holds {path}, which the {rule.source} rule {rule} keeps from you; name a place without it"
+                return Decision("deny", why, f"{rule.source} rule {rule}")
             if seen >= MAX_ENTRIES:
                 return Decision(
-                    "deny", "it holds too many files to look for denied ones; name a smaller place", "rules"
+                    "deny", "it holds too many files to look through; name a smaller place", "rules"
                 )
     return None
 

@@ -63,6 +63,7 @@ class ResolvedPath:
 
     named: Path
     real: Path
+    is_folder: bool = False
 
 
 PathFits = Callable[[str, bool], bool]
@@ -113,8 +114,9 @@ class RuleBook:
         return tuple(name for tool in whole for name in sorted(_COVERS.get(tool, {tool})))
 
     def hides_files(self, tool: AnyTool) -> bool:
-        """Whether some rule denies this tool the reading of some paths."""
-        return any(rule.content is not None for rule in self._rules_about("deny", tool, "read"))
+        """Whether some rule keeps some paths from being read by this tool."""
+        strict = (*self._rules_about("deny", tool, "read"), *self._rules_about("ask", tool, "read"))
+        return any(rule.content is not None for rule in strict)
 
     def first(self, behavior: Behavior, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> Rule | None:
         """The first rule of that behaviour that fits the call. `path` is the resolved path of a path subject."""
@@ -149,7 +151,7 @@ class RuleBook:
         named, real = str(path.named), str(path.real)
         if strict:
             return fits(named, True) or fits(real, True)
-        return fits(named, False) and fits(real, False)
+        return fits(named, path.is_folder) and fits(real, path.is_folder)
 
 
 def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> PathFits:
