@@ -95,7 +95,7 @@ def _check_key(key: str, front: Mapping[str, Value], where: str) -> None:
     if key in front:
         raise SpecError(f"{where}: {key} is given twice; keep one")
     if key not in _KEYS:
-        close = difflib.get_close_matches(key, _KEYS, 1)
+        close = difflib.get_close_matches(key, _KEYS, 1, cutoff=0.7)
         hint = f"did you mean {close[0]}? " if close else ""
         raise SpecError(f"{where}: {key}: no such key, or not supported yet; {hint}allowed: {', '.join(_KEYS)}")
 

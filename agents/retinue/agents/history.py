@@ -221,10 +221,19 @@ class Conversation:
         blocks = _sendable(step.ordered())
         if stop == "refusal" and not calls:
             return
-        if blocks:
-            self._messages.append(AssistantMessage.model_construct(content=blocks))
+        self._append_assistant(blocks)
         self.last_text = _said(blocks) or self.last_text
         self._append_results(calls, step.finished)
+
+    def _append_assistant(self, blocks: tuple[AssistantBlock, ...]) -> None:
+        """A paused message and what it went on with are one."""
+        if not blocks:
+            return
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, AssistantMessage):
+            self._messages[-1] = AssistantMessage.model_construct(content=(*last.content, *blocks))
+        else:
+            self._messages.append(AssistantMessage.model_construct(content=blocks))
 
     def _append_results(self, calls: Sequence[ToolUseBlock], finished: dict[str, CallResult]) -> None:
         results: list[UserBlock] = []

@@ -85,7 +85,7 @@ class AgentLoop:
     async def run(self) -> TurnClosed | None:
         """Until drained, stopped, or ended by a shutdown request; a sub-agent until its first turn is closed.
 
-        Returns how the last turn ended, None when drained. Cancelled, it leaves what a crash leaves, but nothing running.
+        Returns how the last turn ended, None when drained. Cancelled, it leaves what a crash leaves, but no process.
         """
         self._running = True
         self._standing.report("starting")
