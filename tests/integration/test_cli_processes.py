@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -181,6 +182,14 @@ def test_a_list_of_runs_needs_neither_ray_nor_a_model_client(state: StateDir) ->
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split("|")
     assert not [name for name in ("ray", "anthropic", "mcp") if name in loaded]
+
+
+def test_the_doctor_judges_this_machine(state: StateDir) -> None:
+    done = piped(state, "doctor", "--json")
+    found = json.loads(done.stdout)
+    assert {"Python", "Ray", "git", "state folder"} <= {check["name"] for check in found["checks"] if check["ok"]}
+    assert done.returncode == (0 if found["ok"] else 3)
+    assert done.stderr == b""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

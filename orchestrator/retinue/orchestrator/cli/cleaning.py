@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +14,12 @@ import typer
 
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.context import StateOption, complete_run, runs_of
-from retinue.tools.errors import SpecError, StateError
+from retinue.tools.errors import Aborted, SpecError, StateError
 
 if TYPE_CHECKING:
     from retinue.orchestrator.state.paths import RunDir, StateDir
     from retinue.orchestrator.workspaces.clean import Cleaned
+    from retinue.orchestrator.workspaces.facts import DepotFacts
 
 _AGE = re.compile(r"([0-9]{1,6})\s*(m|h|d|w)\Z")
 _UNITS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
@@ -85,10 +88,6 @@ def _last_active(run: RunDir) -> float:
 
 
 def _ask(chosen: list[RunDir]) -> None:
-    import sys
-
-    from retinue.tools.errors import Aborted
-
     output.note("These go to the trash:", *(f"  {run.run_id}" for run in chosen))
     if not sys.stdin.isatty():
         raise SpecError("nobody is there to be asked: pass --yes")
@@ -99,9 +98,15 @@ def _ask(chosen: list[RunDir]) -> None:
 def _clean(state: StateDir, run: RunDir) -> None:
     from retinue.orchestrator.ledger.lock import RunLock
 
+    facts = _depot_facts(run)
+    if facts is not None and not Path(facts.user_objects).is_dir():
+        # No git can read such a Depot, so it is moved as it is.
+        output.say(f"{run.run_id}: moved to {state.to_trash(run).root}")
+        output.say(f"  it borrows from {facts.user_root}, which is gone: it can be read again once that is back")
+        return
     # Held to the end, so that nobody resumes what is being moved.
     with RunLock.acquire(run.lock):
-        cleaned, kept_branch = asyncio.run(_move(state, run))
+        cleaned, kept_branch = asyncio.run(_move(state, run, facts))
     output.say(f"{run.run_id}: moved to {cleaned.trashed}")
     for removal in cleaned.removals:
         if removal.kept is not None:
@@ -111,20 +116,28 @@ def _clean(state: StateDir, run: RunDir) -> None:
     output.note(f"  bring it back: retinue clean --undo {run.run_id}")
 
 
-async def _move(state: StateDir, run: RunDir) -> tuple[Cleaned, str]:
+def _depot_facts(run: RunDir) -> DepotFacts | None:
+    """None for a run without a Depot."""
+    from retinue.orchestrator.workspaces.facts import DepotFacts, RunPaths
+
+    try:
+        return DepotFacts.model_validate_json((RunPaths(run.root).own / "depot.json").read_text())
+    except FileNotFoundError:
+        return None
+
+
+async def _move(state: StateDir, run: RunDir, facts: DepotFacts | None) -> tuple[Cleaned, str]:
     """Also answers the branch with the result, if the user still has it."""
     from retinue.orchestrator.workspaces import names
     from retinue.orchestrator.workspaces.clean import clean_run
-    from retinue.orchestrator.workspaces.facts import DepotFacts, RunPaths
     from retinue.orchestrator.workspaces.git import Git
     from retinue.orchestrator.workspaces.user_repo import UserRepo
 
     git, user = Git(), None
-    try:
-        facts = DepotFacts.model_validate_json((RunPaths(run.root).own / "depot.json").read_text())
-        user = await UserRepo.open(git, Path(facts.user_root))
-    except (FileNotFoundError, SpecError):
-        pass  # no Depot, or the repository is gone: then there is no pin to drop
+    if facts is not None:
+        # A repository that became unusable keeps its pin; the run must not stay because of that.
+        with contextlib.suppress(SpecError):
+            user = await UserRepo.open(git, Path(facts.user_root))
     cleaned = await clean_run(git, run.root, state.trash, user)
     has_result = user is not None and await user.commit_of(names.result_ref(run.run_id)) is not None
     return cleaned, names.result_branch(run.run_id) if has_result else ""

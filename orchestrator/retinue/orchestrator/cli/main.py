@@ -24,6 +24,7 @@ from retinue.orchestrator.cli import (
     models,
     planning,
     results,
+    run,
     runs,
     specs,
     up,
@@ -84,6 +85,7 @@ def make_app() -> typer.Typer:
     )
     # Commands that reach into a cluster.
     up.register(app)
+    run.register(app)
     control.register(app)
     # Commands that read what is on disk.
     for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor):
