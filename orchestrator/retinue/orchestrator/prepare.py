@@ -33,6 +33,7 @@ class Launch:
     state: StateDir
     env: Mapping[str, str]
     rules: RuleSet
+    solo: bool = False
 
 
 def definition_of(loaded: LoadedSpec, written: str) -> AgentDefinition:
@@ -61,9 +62,8 @@ async def draft_plan(
         script_folder=loaded.folder.resolve(),
     )
     plan = plan_launch(loaded.spec, where, base, lambda name: definition_of(loaded, name), launch.rules)
-    if plan.into is not None and user is not None:
-        plan = plan.model_copy(update={"into_sha": await branch_sha(user, plan.into)})
-    return plan
+    into = await branch_sha(user, plan.into) if plan.into is not None and user is not None else None
+    return plan.model_copy(update={"into_sha": into, "solo": launch.solo})
 
 
 async def draft_for_people(loaded: LoadedSpec, launch: Launch) -> LaunchPlan:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,7 +16,8 @@ from rich.console import Console
 from retinue.agents.model.prices import cost_usd
 from retinue.orchestrator.cluster.own import ClusterHandle
 from retinue.orchestrator.run_files import RunFiles
-from retinue.orchestrator.view.follow import LOOK_S, Follower, follow
+from retinue.orchestrator.view.follow import LOOK_S, Follower, follow, read_along
+from retinue.orchestrator.view.lines import Line
 from retinue.orchestrator.view.run_state import RunView
 from retinue.orchestrator.view.tables import summary
 from retinue.tools.errors import EnvironmentProblem, RetinueError
@@ -87,17 +88,47 @@ def phase_of(files: RunFiles) -> str:
 
 async def watch(files: RunFiles, team: object, console: Console, notes: Console, flags: str) -> int:
     """Show the run until it is over, or until the second Ctrl-C. The exit code says how it ended."""
-    from retinue.orchestrator.actors import driver
-
     view = RunView(cost_usd)
     follower = Follower(files.dir.ledger, view)
+
+    async def show(stop: asyncio.Event) -> None:
+        await follow(follower, console, stop=stop, over=_over(view, files))
+
+    code = await _until_over(files, team, view, notes, show)
+    console.print()
+    console.print(summary(view, state_path=str(files.dir.root), next_steps=next_steps(view, files, flags)))
+    return code
+
+
+async def watch_quietly(files: RunFiles, team: object, follower: Follower, notes: Console) -> int:
+    """The same without a screen: who follows shows what it wants."""
+
+    async def show(stop: asyncio.Event) -> None:
+        await read_along(follower, stop=stop, over=_over(follower.view, files), show=_nothing)
+
+    return await _until_over(files, team, follower.view, notes, show)
+
+
+def _nothing(lines: list[Line]) -> None:
+    del lines
+
+
+async def _until_over(
+    files: RunFiles,
+    team: object,
+    view: RunView,
+    notes: Console,
+    show: Callable[[asyncio.Event], Coroutine[None, None, None]],
+) -> int:
+    from retinue.orchestrator.actors import driver
+
     stop = asyncio.Event()
     async with interrupts() as pressed:
         ordering = asyncio.create_task(_orders(files, pressed, notes))
         opening = asyncio.create_task(driver.opened(team))
         failing = asyncio.create_task(_unless_opened(opening, stop))
         try:
-            await follow(follower, console, stop=stop, over=_over(view, files))
+            await show(stop)
         finally:
             for task in (ordering, failing, opening):
                 task.cancel()
@@ -106,8 +137,6 @@ async def watch(files: RunFiles, team: object, console: Console, notes: Console,
     if isinstance(failure, RetinueError) and not view.over:
         raise EnvironmentProblem(str(failure))
     await _gone(files)
-    console.print()
-    console.print(summary(view, state_path=str(files.dir.root), next_steps=next_steps(view, files, flags)))
     if pressed.count:
         return 130
     return 0 if view.team.phase == "done" else 1
@@ -174,6 +203,6 @@ def next_steps(view: RunView, files: RunFiles, flags: str) -> tuple[str, ...]:
     steps = [f"retinue logs {run}{flags}", f"retinue diff {run}{flags}"]
     if not view.over or view.team.phase == "stopped":
         return (f"retinue resume {run}{flags}", *steps)
-    if view.landed and files.plan.into is None:
+    if (view.landed or files.plan.solo) and files.plan.has_depot and files.plan.into is None:
         return (f"retinue land {run}{flags}", *steps)
     return tuple(steps)

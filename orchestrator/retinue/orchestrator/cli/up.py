@@ -17,6 +17,7 @@ from retinue.tools.errors import Aborted, SpecError, StateError
 
 if TYPE_CHECKING:
     from retinue.orchestrator.cluster.own import ClusterHandle
+    from retinue.orchestrator.prepare import Launch
     from retinue.orchestrator.run_files import RunFiles
     from retinue.orchestrator.spec.load import LoadedSpec
     from retinue.orchestrator.state.paths import RunDir, StateDir
@@ -82,8 +83,7 @@ def up(
 
 
 def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None, *, trust: bool, detach: bool) -> int:
-    from retinue.orchestrator.prepare import Launch, draft_for_people, prepare_run
-    from retinue.orchestrator.run_files import RunFiles
+    from retinue.orchestrator.prepare import Launch, draft_for_people
     from retinue.orchestrator.state.paths import new_run_id
 
     today = date.today()
@@ -91,6 +91,21 @@ def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None
     launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules)
     _ask_trust(asyncio.run(draft_for_people(loaded, launch)), trust=trust)
     _limits(loaded)
+    return _show(prepare_and_start(loaded, launch, place), place, detach=detach)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A run whose team has been told to begin."""
+
+    files: RunFiles
+    team: object
+
+
+def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launched:
+    """Everything between a checked spec and a team at work. When it fails, no run is left behind."""
+    from retinue.orchestrator.prepare import prepare_run
+    from retinue.orchestrator.run_files import RunFiles
 
     async def make() -> tuple[RunDir, ClusterHandle]:
         # The slowest two things of a launch have nothing to do with each other.
@@ -103,7 +118,19 @@ def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None
         return made, await cluster
 
     made, cluster = asyncio.run(make())
-    return _show(RunFiles(made), cluster, place, detach=detach)
+    return start(RunFiles(made), cluster, place)
+
+
+def start(files: RunFiles, cluster: ClusterHandle, place: Place) -> Launched:
+    """Make the run's actors on a cluster, or find them there."""
+    from retinue.orchestrator.cli import session
+    from retinue.orchestrator.cluster import own
+
+    own.register_run(cluster, files.plan.run, files.dir.lock)
+    own.remember_cluster(files.dir.root, cluster)
+    if cluster.started and not place.ephemeral and place.address is None:
+        _note("started a local cluster; it ends after 10 idle minutes, or with `retinue cluster stop`")
+    return Launched(files, session.start_actors(files, cluster))
 
 
 def _limits(loaded: LoadedSpec) -> None:
@@ -140,25 +167,19 @@ def ensure_cluster(place: Place) -> ClusterHandle:
     return own.ensure(os.environ, ephemeral=place.ephemeral)
 
 
-def _show(files: RunFiles, cluster: ClusterHandle, place: Place, *, detach: bool) -> int:
+def _show(launched: Launched, place: Place, *, detach: bool) -> int:
     from rich.console import Console
 
     from retinue.orchestrator.cli import session
-    from retinue.orchestrator.cluster import own
 
-    run = files.plan.run
-    own.register_run(cluster, run, files.dir.lock)
-    own.remember_cluster(files.dir.root, cluster)
-    if cluster.started and not place.ephemeral and place.address is None:
-        _note("started a local cluster; it ends after 10 idle minutes, or with `retinue cluster stop`")
-    team = session.start_actors(files, cluster)
+    run = launched.files.plan.run
     if detach:
-        asyncio.run(session.opened(team))
+        asyncio.run(session.opened(launched.team))
         typer.echo(run)
         _note(f"watch it with: retinue logs {run} -f{place.flags}")
         return 0
     console, notes = Console(), Console(stderr=True)
-    return asyncio.run(session.watch(files, team, console, notes, place.flags))
+    return asyncio.run(session.watch(launched.files, launched.team, console, notes, place.flags))
 
 
 def resume(
@@ -187,7 +208,7 @@ def resume(
         raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
     else:
         cluster = ensure_cluster(place)
-    raise typer.Exit(_show(files, cluster, place, detach=detach))
+    raise typer.Exit(_show(start(files, cluster, place), place, detach=detach))
 
 
 def register(app: typer.Typer) -> None:

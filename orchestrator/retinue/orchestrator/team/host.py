@@ -18,6 +18,7 @@ from retinue.orchestrator.ledger.lock import RunLock
 from retinue.orchestrator.ledger.records import MemberAdded, RunOpened, TaskChanged
 from retinue.orchestrator.ledger.writer import LedgerWriter
 from retinue.orchestrator.merging.recovery import recover
+from retinue.orchestrator.merging.submission import parse_submission, submission_script
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.runtime.port import AgentRuntime
 from retinue.orchestrator.state.redact import Redactor
@@ -33,8 +34,10 @@ from retinue.orchestrator.workspaces.names import result_branch, result_ref
 from retinue.orchestrator.workspaces.user_repo import UserRepo
 from retinue.tools.errors import RetinueError, StateError
 from retinue.tools.shell.runner import KeeperShell
+from retinue.tools.text import one_line
 
 log = logging.getLogger(__name__)
+CHECK_S = 120.0
 LOCK_S = 20.0
 """How long a restarted team waits for the lock of its predecessor, whose process may take a moment to be gone."""
 
@@ -185,10 +188,12 @@ class Finisher:
         plan = self.files.plan
         if self.depot is None or plan.strategy == "none":
             return ""
-        tip = await self.depot.tip()
-        if tip == plan.base_sha:
-            return "nothing was merged"
         try:
+            if ok and plan.solo:
+                await self._take_solo(self.depot)
+            tip = await self.depot.tip()
+            if tip == plan.base_sha:
+                return "nothing was changed" if plan.solo else "nothing was merged"
             await self.mirror(tip)
             if ok and plan.into is not None:
                 landing = await land_into(await self._user(), plan.run, plan.into, tip, plan.into_sha)
@@ -196,8 +201,25 @@ class Finisher:
                     return f"{plan.into} was left alone ({landing.reason}); take the work with: {landing.command}"
                 return f"{plan.into} holds the work"
         except RetinueError as error:
-            return f"the work is at {tip[:12]} in the run's Depot: {error}"
+            return f"the work is in the run's Depot, and your repository was left alone: {error}"
         return f"the work is on {result_branch(plan.run)}"
+
+    async def _take_solo(self, depot: Depot) -> None:
+        """The one agent of a run without tasks hands nothing in: what is in its worktree is its work."""
+        boot = self.files.plan.members[0]
+        if boot.workspace.isolation != "worktree":
+            return
+        checks = ShellChecks(
+            KeeperShell(), self.files.environment_of(boot, boot.name), self.files.dir, self.files.plan.run
+        )
+        prompt = self.files.plan.prompts.get(boot.name, boot.name)
+        script = submission_script(one_line(prompt, 72))
+        outcome = await checks.run(script, Path(boot.workspace.root), CHECK_S)
+        handed = parse_submission(outcome.output)
+        tip = await depot.tip()
+        if handed.sha != tip:
+            await depot.take(boot.agent, handed.branch, handed.sha)
+            await depot.advance_tip(tip, handed.sha)
 
     async def _user(self) -> UserRepo:
         return await UserRepo.open(self.git, Path(self.files.plan.repo))

@@ -21,6 +21,7 @@ class LaunchPlan(Wire):
     prompts    what each member is told first, by name
     done_when  checks by task id
     endpoints  where a model is reached, by its `PROVIDER:NAME`, if not at the provider's own address
+    solo       one agent with a prompt: what it changed is its result, without a task
     locks_dir  where the locks of workspaces lie, the same for all runs of a user on this machine
     """
 
@@ -41,6 +42,7 @@ class LaunchPlan(Wire):
     setup: tuple[CheckCommand, ...] = ()
     limits: AgentLimits = AgentLimits()
     endpoints: dict[str, str] = {}
+    solo: bool = False
     script_folder: str
     locks_dir: str
 

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from retinue.orchestrator.ledger.parse import parse_record
+from retinue.orchestrator.ledger.parse import AnyRecord, parse_record
 from retinue.orchestrator.ledger.reader import Tail
 from retinue.orchestrator.view.lines import Line, line_of
 from retinue.orchestrator.view.run_state import RunView
@@ -27,9 +27,10 @@ LOG_LINES = 8
 class Follower:
     """Reads a ledger from where it stopped, folds it into the view, and hands out new lines."""
 
-    def __init__(self, ledger: Path, view: RunView) -> None:
+    def __init__(self, ledger: Path, view: RunView, on_record: Callable[[str, AnyRecord], None] | None = None) -> None:
         self.view = view
         self._tail = Tail(ledger)
+        self._on_record = on_record
 
     def take(self) -> list[Line]:
         lines: list[Line] = []
@@ -38,6 +39,8 @@ class Follower:
             if record is None:
                 continue
             self.view.apply(frame.writer, frame.at, record)
+            if self._on_record is not None:
+                self._on_record(frame.writer, record)
             line = line_of(frame.writer, frame.at, record)
             if line is not None:
                 lines.append(line)
@@ -68,7 +71,7 @@ async def follow(follower: Follower, console: Console, *, stop: asyncio.Event, o
     if console.is_terminal:
         await _follow_live(follower, console, stop, over)
         return
-    await _loop(follower, stop, over, lambda lines: [show_line(console, line) for line in lines])
+    await read_along(follower, stop=stop, over=over, show=lambda lines: [show_line(console, line) for line in lines])
 
 
 async def _follow_live(follower: Follower, console: Console, stop: asyncio.Event, over: Callable[[], bool]) -> None:
@@ -80,12 +83,13 @@ async def _follow_live(follower: Follower, console: Console, stop: asyncio.Event
             log.extend(lines)
             live.update(screen(follower.view, log), refresh=True)
 
-        await _loop(follower, stop, over, show)
+        await read_along(follower, stop=stop, over=over, show=show)
 
 
-async def _loop(
-    follower: Follower, stop: asyncio.Event, over: Callable[[], bool], show: Callable[[list[Line]], object]
+async def read_along(
+    follower: Follower, *, stop: asyncio.Event, over: Callable[[], bool], show: Callable[[list[Line]], object]
 ) -> None:
+    """Hand every batch of new lines to `show` until `over()` holds and all was shown, or `stop` is set."""
     while True:
         ending = over() or stop.is_set()
         lines = follower.take()

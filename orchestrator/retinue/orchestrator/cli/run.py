@@ -1,0 +1,170 @@
+"""`run "PROMPT"`: one agent, headless, in the current repository; its last words on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retinue.tools.errors import SpecError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from retinue.orchestrator.run_files import RunFiles
+    from retinue.orchestrator.spec.load import LoadedSpec
+    from retinue.orchestrator.view.run_state import RunView
+
+AGENT = "agent"
+
+
+class OutputFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+class Mode(StrEnum):
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+def run(
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to do.")],
+    model: Annotated[str | None, typer.Option(metavar="USE", help="PROVIDER:NAME or script:FILE.")] = None,
+    output: Annotated[OutputFormat, typer.Option("--output-format", help="What goes to standard output.")] = (
+        OutputFormat.TEXT
+    ),
+    mode: Annotated[Mode, typer.Option("--permission-mode", help="What it may do unasked.")] = Mode.DEFAULT,
+    allow: Annotated[list[str] | None, typer.Option(help="A rule that allows, as in `Bash(make test)`.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="A rule that denies.")] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Work in your checkout, not in a worktree.")] = False,
+    turns: Annotated[int, typer.Option(help="At most so many model requests.")] = 100,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run, if not made up.")] = None,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="On a cluster that ends with the run.")] = False,
+    state_dir: Annotated[Path | None, typer.Option("--state-dir", help="Where runs lie.")] = None,
+) -> None:
+    """Let one agent do PROMPT in this repository, and print its answer. What it changed is on a branch to land.
+
+    Example:
+
+    retinue run "Explain what src/parser.py does" --model anthropic:claude-sonnet-5-5
+    """
+    from retinue.agents.boot import RuleSet
+    from retinue.orchestrator.cli.probe import check_spec_environment
+    from retinue.orchestrator.cli.up import Launched, place_of, prepare_and_start
+    from retinue.orchestrator.prepare import Launch
+    from retinue.orchestrator.state.paths import new_run_id
+
+    loaded = _spec(prompt, model, mode, in_place=in_place, turns=turns)
+    for warning in check_spec_environment(loaded):
+        typer.echo(f"warning: {warning}", err=True)
+    place = place_of(state_dir, ephemeral)
+    today = date.today()
+    rules = RuleSet(source="cli", allow=tuple(allow or ()), deny=tuple(deny or ()))
+    name = run_id or new_run_id("run", today, os.urandom(8))
+    launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True)
+    launched: Launched = prepare_and_start(loaded, launch, place)
+    raise typer.Exit(asyncio.run(_watch(launched.files, launched.team, output, place.flags)))
+
+
+def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:
+    """The same loader and the same checks as for a file: JSON is YAML."""
+    from retinue.orchestrator.spec.load import load_spec_text
+
+    if model is None:
+        raise SpecError("which model? --model anthropic:claude-sonnet-5-5, or --model script:FILE without a key")
+    agent = {"prompt": prompt, "isolation": "none" if in_place else "worktree"}
+    text = json.dumps(
+        {
+            "version": 1,
+            "name": "run",
+            "permissions": {"mode": mode.value},
+            "agents": {AGENT: agent},
+            "limits": {"turns": turns},
+        }
+    )
+    return load_spec_text(text, "run", env=os.environ, model=model, path=Path("run.yaml"))
+
+
+async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str) -> int:
+    from rich.console import Console
+
+    from retinue.agents.model.prices import cost_usd
+    from retinue.orchestrator.cli import session
+    from retinue.orchestrator.view.follow import Follower
+    from retinue.orchestrator.view.run_state import RunView
+
+    view = RunView(cost_usd)
+    show = _stream_record if output is OutputFormat.STREAM_JSON else _silent
+    follower = Follower(files.dir.ledger, view, on_record=show)
+    code = await session.watch_quietly(files, team, follower, Console(stderr=True))
+    result = _result(files, view)
+    if output is OutputFormat.TEXT:
+        typer.echo(_text_of(view))
+    else:
+        typer.echo(json.dumps(result))
+    for step in session.next_steps(view, files, flags):
+        typer.echo(f"next: {step}", err=True)
+    return code
+
+
+def _text_of(view: RunView) -> str:
+    from retinue.tools.text import for_terminal
+
+    return "\n".join(for_terminal(agent.last_text) for agent in view.agents.values() if agent.name == AGENT)
+
+
+def _result(files: RunFiles, view: RunView) -> dict[str, JsonValue]:
+    agents = list(view.agents.values())
+    usage = view.usage()
+    return {
+        "type": "result",
+        "run": files.plan.run,
+        "ok": view.team.phase == "done",
+        "detail": view.team.detail,
+        "text": next((a.last_text for a in agents if a.name == AGENT), ""),
+        "requests": sum(a.requests for a in agents),
+        "tool_calls": sum(a.calls for a in agents),
+        "usage": usage.model_dump(),
+        "usd": view.usd(),
+        "seconds": round(view.last_at - (view.first_at or view.last_at), 3),
+        "state": str(files.dir.root),
+    }
+
+
+def _silent(writer: str, record: object) -> None:
+    del writer, record
+
+
+def _stream_record(writer: str, record: object) -> None:
+    """One line for each block that the model spoke and each result that it got."""
+    from retinue.agents.identity import name_of
+    from retinue.agents.records import BlockComplete, ToolFinished
+
+    if isinstance(record, BlockComplete):
+        line = {"type": "assistant", "agent": name_of(writer), "block": record.block.model_dump(mode="json")}
+    elif isinstance(record, ToolFinished):
+        result = record.result
+        line = {
+            "type": "tool_result",
+            "agent": name_of(writer),
+            "tool_use_id": result.call_id,
+            "content": result.content,
+            "is_error": result.is_error,
+        }
+    else:
+        return
+    typer.echo(json.dumps(line))
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(run)
