@@ -134,7 +134,7 @@ def test_status_shows_agents_tasks_and_what_to_do_next(cli: Cli) -> None:
     assert "2000 tokens" in answer.out
     assert any(line.startswith("ada ") for line in answer.lines)
     assert "Prices are rounded down" in answer.out
-    assert "retinue diff shop-done" in answer.err
+    assert f"retinue diff shop-done --state-dir {cli.root}" in answer.err
 
 
 def test_status_of_a_lost_run_names_resume(cli: Cli) -> None:
@@ -414,7 +414,7 @@ def test_clean_by_age_takes_what_is_old_and_not_live_and_undo_brings_it_back(cli
         answer = cli.at("clean", "--older", "7d", "--yes")
     assert answer.code == 0
     assert answer.lines == [f"old: moved to {cli.state.trash / 'old'}"]
-    assert "retinue clean --undo old" in answer.err
+    assert f"retinue clean --undo old --state-dir {cli.root}" in answer.err
     assert not old.root.exists()
     assert live.root.is_dir()
     assert new.root.is_dir()

@@ -192,6 +192,29 @@ def test_the_doctor_judges_this_machine(state: StateDir) -> None:
     assert done.stderr == b""
 
 
+def test_a_script_is_served_until_ctrl_c(state: StateDir, tmp_path: Path) -> None:
+    script = tmp_path / "play.yaml"
+    script.write_text("agents:\n  '*':\n    - say: hello\n")
+    command = [*RETINUE, "model", "serve", str(script)]
+    process = subprocess.Popen(command, env=environment(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process:
+        assert re.search(rb"play.yaml at http://127.0.0.1:\d+", first_line(process, b"serving"))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+
+
+def test_a_script_that_is_wrong_is_not_served(state: StateDir, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*RETINUE, "model", "serve", str(tmp_path / "none.yaml")],
+        env=environment(state),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"no such script" in done.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_gets_a_completion_script(state: StateDir, shell: str) -> None:
     more: dict[str, str] = {"_RETINUE_COMPLETE": f"source_{shell}"}

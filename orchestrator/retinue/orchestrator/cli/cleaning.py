@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retinue.orchestrator.cli import output
-from retinue.orchestrator.cli.context import StateOption, complete_run, runs_of
+from retinue.orchestrator.cli.context import StateOption, complete_run, next_command, runs_of
 from retinue.tools.errors import Aborted, SpecError, StateError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def clean(
         _ask(chosen)
     for run in chosen:
         _clean(state, run)
+    output.note(f"bring it back: {next_command(f'clean --undo {chosen[0].run_id}', state_dir)}")
 
 
 def _chosen(state: StateDir, named: list[str], older: str | None) -> list[RunDir]:
@@ -113,7 +114,6 @@ def _clean(state: StateDir, run: RunDir) -> None:
             output.say(f"  kept the workspace of {removal.agent}: {removal.kept}")
     if kept_branch:
         output.say(f"  its result stays on the branch {kept_branch}")
-    output.note(f"  bring it back: retinue clean --undo {run.run_id}")
 
 
 def _depot_facts(run: RunDir) -> DepotFacts | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -47,6 +48,12 @@ ModelOption = Annotated[
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec: limits.usd=2.")
 ]
+
+
+def next_command(command: str, state_dir: Path | None) -> str:
+    """What a person can type next, as it stands: it looks where this command looked."""
+    where = "" if state_dir is None else f" --state-dir {shlex.quote(str(state_dir))}"
+    return f"retinue {command}{where}"
 
 
 def standing_of(phase: str, *, live: bool) -> Standing:

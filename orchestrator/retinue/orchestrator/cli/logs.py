@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retinue.orchestrator.cli import output
-from retinue.orchestrator.cli.context import RunArgument, StateOption, runs_of
+from retinue.orchestrator.cli.context import RunArgument, StateOption, next_command, runs_of
 from retinue.tools.errors import StateError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def logs(
     retinue logs demo ada -f
     """
     found = runs_of(state_dir).find(run)
-    log = _Log(found, agent, _print_json if as_json else _line_printer())
+    log = _Log(found, agent, state_dir, _print_json if as_json else _line_printer())
     log.take()
     if agent is not None:
         log.check_agent(agent)
@@ -47,11 +48,14 @@ def logs(
 class _Log:
     """One pass over a ledger that can go on."""
 
-    def __init__(self, run: RunDir, only: str | None, printer: Callable[[Record], None]) -> None:
+    def __init__(
+        self, run: RunDir, only: str | None, state_dir: Path | None, printer: Callable[[Record], None]
+    ) -> None:
         from retinue.orchestrator.ledger.reader import Tail
 
         self._run = run
         self._only = only
+        self._state_dir = state_dir
         self._printer = printer
         self._tail = Tail(run.ledger)
         self._known = {"team"}
@@ -80,8 +84,8 @@ class _Log:
             elif live_at is None or now - live_at > LOST_S:
                 self.take()
                 if not self.over:
-                    run = self._run.run_id
-                    output.note(f"run {run} has no process any more; go on with it: retinue resume {run}")
+                    again = next_command(f"resume {self._run.run_id}", self._state_dir)
+                    output.note(f"run {self._run.run_id} has no process any more; go on with it: {again}")
                 return
             time.sleep(LOOK_S)
             self.take()

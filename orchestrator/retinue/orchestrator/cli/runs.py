@@ -15,6 +15,7 @@ from retinue.orchestrator.cli.context import (
     RunArgument,
     Standing,
     StateOption,
+    next_command,
     runs_of,
     standing_of,
     view_of,
@@ -137,7 +138,7 @@ def status(run: RunArgument, state_dir: StateOption = None, as_json: JsonOption 
         output.show(Text(), agents_table(view))
     if view.tasks():
         output.show(Text(), tasks_table(view.tasks()))
-    _hint(found, state)
+    output.note("", _hint(found.run_id, state, state_dir))
 
 
 def _head(run: RunDir, view: RunView, state: Standing) -> list[str]:
@@ -151,14 +152,14 @@ def _head(run: RunDir, view: RunView, state: Standing) -> list[str]:
     return [*lines, f"  {'dir':<6} {run.root}"]
 
 
-def _hint(run: RunDir, state: Standing) -> None:
+def _hint(run: str, state: Standing, state_dir: Path | None) -> str:
     match state:
         case "live":
-            output.note("", f"watch it with: retinue logs {run.run_id} -f")
+            return f"watch it with: {next_command(f'logs {run} -f', state_dir)}"
         case "stopped" | "lost":
-            output.note("", f"go on with it: retinue resume {run.run_id}")
+            return f"go on with it: {next_command(f'resume {run}', state_dir)}"
         case "done" | "failed":
-            output.note("", f"look at its work: retinue diff {run.run_id}")
+            return f"look at its work: {next_command(f'diff {run}', state_dir)}"
 
 
 def _status_json(run: RunDir, view: RunView, state: Standing) -> dict[str, JsonValue]:
