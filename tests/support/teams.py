@@ -192,7 +192,7 @@ class Stage:
             await self.service.report(puppet.status())
 
 
-def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None) -> Stage:
+def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None, wall_s: float | None = None) -> Stage:
     boots = tuple(boot_of(name, "lead" if name == lead else "teammate") for name in names)
     plan = LaunchPlan(
         run="r",
@@ -205,6 +205,7 @@ def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None) -
         into=None,
         members=boots,
         tasks=tuple(tasks),
+        limits=AgentLimits(wall_s=wall_s),
         script_folder="/",
         locks_dir="/locks",
     )

@@ -168,3 +168,13 @@ async def test_a_child_is_started_once_for_one_call_and_its_end_is_its_result(as
     assert outcome is not None
     assert (outcome.ok, outcome.text) == (True, "In parser.py.")
     await team.service.core.close()
+
+
+async def test_the_wall_limit_ends_a_run_that_waits_for_nothing() -> None:
+    team = stage(["ada"], [TaskView(id="a", subject="A", owner="ada")], wall_s=0.01)
+    await opened(team, "ada")
+    async with asyncio.timeout(5):
+        await team.service.finished.wait()
+    last = team.journal.of(PhaseChanged)[-1]
+    assert (last.phase, last.detail.split(";")[0]) == ("failed", "the run has used its 0 s (limits.wall)")
+    await team.service.core.close()

@@ -37,6 +37,7 @@ from retinue.orchestrator.merging.queue import (
 from retinue.orchestrator.merging.verify import Check, CommandRunner, verify
 from retinue.orchestrator.team.board import Submission
 from retinue.orchestrator.team.core import TeamCore
+from retinue.orchestrator.workspaces.bare import GuardTripped
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Identity
 from retinue.tools.errors import RetinueError, StateError
@@ -132,7 +133,7 @@ class MergeDriver:
     async def _build(self, effect: Build) -> Event:
         item = effect.item
         try:
-            await self.depot.take(item.agent, item.branch, item.sha)
+            await self._take(item)
         except StateError as error:
             return Rejected(item.task, "nothing_submitted", str(error))
         identity = self.depot.workspace(item.agent)
@@ -151,6 +152,15 @@ class MergeDriver:
                 return Built(item.task, None)
             case Candidate():
                 return Built(item.task, made.sha)
+
+    async def _take(self, item: Item) -> None:
+        """A tool that an agent ran may have changed its repository's configuration: put back, it can run nothing."""
+        try:
+            await self.depot.take(item.agent, item.branch, item.sha)
+        except GuardTripped as tripped:
+            log.warning("configuration of %s put back: %s", item.agent, tripped)
+            await asyncio.to_thread(self.depot.restore_configuration, item.agent)
+            await self.depot.take(item.agent, item.branch, item.sha)
 
     def _message(self, item: Item) -> str:
         task = self.core.state.board.get(item.task)

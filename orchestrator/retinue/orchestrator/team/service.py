@@ -60,6 +60,7 @@ class TeamService:
         self._merges: MergePort | None = None
         self._announced: set[str] = set()
         self._spent: set[str] = set()
+        self._ending = False
         self._started_at = core.now() if started_at is None else started_at
 
     # --- life ---------------------------------------------------------------------------------------------------------
@@ -74,7 +75,18 @@ class TeamService:
         await self._announce_ready()
         await self.crew.muster()
         self.core.own(self._tend())
+        self.core.own(self._end_in_time())
         self.core.stir()
+
+    async def _end_in_time(self) -> None:
+        """The wall limit ends a run also when nobody asks for another request."""
+        wall = self.core.plan.limits.wall_s
+        if wall is None:
+            return
+        await asyncio.sleep(max(0.0, self._started_at + wall - self.core.now()))
+        text = f"the run has used its {wall:.0f} s (limits.wall)"
+        await self.core.record(BudgetSpent(scope="run", text=text))
+        await self._finish(False, text)
 
     async def drain(self) -> dict[str, str]:
         """Stop resumably: every agent finishes its step. Says how each of them ended."""
@@ -301,6 +313,9 @@ class TeamService:
         await self.post.send(member.boot.agent, f"remind/{task_id}/{count}", Notice(text=text))
 
     async def _finish(self, ok: bool, detail: str) -> None:
+        if self._ending:
+            return
+        self._ending = True
         more = await self._on_finish(ok)
         await self._close("done" if ok else "failed", "; ".join(p for p in (detail, more) if p))
         await self.crew.drain()
