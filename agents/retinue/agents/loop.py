@@ -72,6 +72,7 @@ class AgentLoop:
         self._wake = asyncio.Event()
         self._drain = asyncio.Event()
         self._over = asyncio.Event()
+        self._settled = asyncio.Event()
         self._begun_at = timing.clock()
         self._recovered = False
         self._held = False
@@ -92,7 +93,11 @@ class AgentLoop:
         try:
             while True:
                 self._wake.clear()
-                await self._turns_or_interruption()
+                self._settled.clear()
+                try:
+                    await self._turns_or_interruption()
+                finally:
+                    self._settled.set()
                 if self._is_over():
                     self._standing.report("stopped", self._last_words())
                     return self._conversation.last_turn if self._has_ended() else None
@@ -109,6 +114,7 @@ class AgentLoop:
         receipt = await self._journal.store(envelope)
         if receipt.outcome == "stored":
             self._held = False
+            self._standing.has_new_mail()
             self._wake.set()
         return receipt
 
@@ -123,12 +129,12 @@ class AgentLoop:
             await self._over.wait()
 
     async def interrupt(self, reason: str) -> None:
-        """Cancel the turn: every call gets a result. The agent goes on with its next mail."""
+        """Cancel the turn. When this returns every call has a result; the agent goes on with its next mail."""
         work = self._work
         if work is not None and not work.done():
-            self._interrupted = reason
+            self._interrupted = self._steps.called_off_because = reason
             work.cancel()
-            await asyncio.wait({work})
+            await self._settled.wait()
 
     async def stop(self, reason: str) -> None:
         """Interrupt, and end. Returns when that has happened."""
@@ -148,10 +154,10 @@ class AgentLoop:
             work.cancel()
             await asyncio.wait({work})
             raise
+        reason, self._interrupted = self._interrupted or "cancelled", None
         if not work.cancelled():
             work.result()
             return
-        reason, self._interrupted = self._interrupted or "cancelled", None
         await self._steps.give_up(reason)
         if self._conversation.turn_open:
             await self._close_turn(End("stopped", reason))
@@ -175,6 +181,7 @@ class AgentLoop:
         return await self._step(follows.note) if isinstance(follows, Ask) else follows
 
     async def _step(self, note: str) -> End | None:
+        self._standing.begins()
         refusal = self._over_limit()
         if refusal:
             return self._limited(refusal)

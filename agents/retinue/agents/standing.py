@@ -39,6 +39,14 @@ class Standing:
         self._state, self._detail, self._out_of_reach = state, detail, out_of_reach
         self._port.report(self.status())
 
+    def begins(self) -> None:
+        """From here on it does not rest, whoever asks; the report follows with the number of the step."""
+        self._state, self._detail, self._out_of_reach = "working", "", False
+
+    def has_new_mail(self) -> None:
+        """What could not be read before may be readable now."""
+        self._out_of_reach = False
+
     def blocked(self, by: str) -> None:
         """Covers the state until it is lifted with an empty text."""
         if by != self._blocked:

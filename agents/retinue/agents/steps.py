@@ -58,7 +58,11 @@ class Timing:
 
 
 class Steps:
-    """Runs one step at a time. `context` is the tools' context after the calls so far."""
+    """Runs one step at a time.
+
+    context             the tools' context after the calls so far
+    called_off_because  what calls are told when the step is cancelled; to be set before
+    """
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Steps:
         watch: Callable[[str], None] | None = None,
     ) -> None:
         self.context = tools.context
+        self.called_off_because = "the agent stopped"
         self._boot = boot
         self._journal = journal
         self._conversation = journal.conversation
@@ -225,7 +230,7 @@ class Steps:
     async def _called_off(self, executor: StreamingExecutor, taking: asyncio.Task[None] | None) -> None:
         if taking is not None:
             await _ended(taking)
-        self._left = await executor.close("the agent was told to stop")
+        self._left = await executor.close(self.called_off_because)
 
     # --- records ---
 

@@ -520,7 +520,7 @@ async def test_an_interruption_gives_every_call_a_result_and_leaves_the_agent_re
     assert [(t.reason, t.detail) for t in turns] == [("stopped", "the human wants it"), ("done", "")]  # type: ignore[union-attr]
     found = results(requests(scene)[1])
     assert [result.is_error for result in found] == [True, True, True]
-    assert "outcome unknown" in found[0].content
+    assert "outcome unknown: the work was called off (the human wants it)" in found[0].content
     assert found[1].content.startswith("Not run")
     assert scene.world.notes == []
 
@@ -627,3 +627,44 @@ async def until_read(scene: Scene, agent: AgentLoop) -> None:
     if agent.status().state == "idle" and agent.status().unread == 0:
         return
     await rested.wait()
+
+
+async def test_when_an_interruption_returns_the_turn_is_closed() -> None:
+    scene = scene_of(answer(use("Note", "t1", "a")))
+    agent, running = await working(scene, "a")
+    await agent.interrupt("enough")
+    assert scene.kinds()[-1] == "turn_closed"
+    await agent.drain()
+    await running
+
+
+async def test_an_agent_never_looks_at_rest_between_taking_mail_and_working_on_it() -> None:
+    scene = scene_of(answer("Done."), answer("Again."))
+    looks: list[tuple[str, int, bool]] = []
+    idle = when(scene, lambda status: status.state == "idle")
+    agent = scene.agent()
+    append, sync = scene.ledger.append, scene.ledger.sync
+
+    async def looking(*records: AgentRecord) -> None:
+        await append(*records)
+        look()
+
+    async def looking_sync() -> None:
+        look()
+        await sync()
+
+    def look() -> None:
+        status = agent.status()
+        open_turn = Conversation.of(scene.ledger.records).turn_open
+        looks.append((status.state, status.unread, open_turn))
+
+    scene.ledger.append, scene.ledger.sync = looking, looking_sync  # type: ignore[method-assign]
+    running = asyncio.create_task(agent.run())
+    await idle.wait()
+    idle.clear()
+    await agent.deliver(human("m1", "More."))
+    await idle.wait()
+    await agent.drain()
+    await running
+    assert [look for look in looks if look[0] == "idle" and look[1] == 0 and look[2]] == []
+    assert len(looks) > 10
