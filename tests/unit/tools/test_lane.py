@@ -144,6 +144,15 @@ def test_what_does_not_stop_in_time_gets_its_result_all_the_same(lane: Lane) -> 
     (end,) = emitted(lane.handle(SettleExpired()))
     assert "may still be at work" in end.content
     assert lane.handle(done("a")) == []
+    assert lane.status("a") is Status.YIELDED
+
+
+def test_a_second_answer_for_a_call_does_not_replace_the_first(lane: Lane) -> None:
+    lane.handle(asks("a"))
+    lane.handle(asks("b"))
+    lane.handle(done("b"))
+    lane.handle(Finished("b", None))
+    assert emitted(lane.handle(done("a"))) == [result("a"), result("b")]
 
 
 def test_time_that_runs_out_without_a_cancellation_changes_nothing(lane: Lane) -> None:

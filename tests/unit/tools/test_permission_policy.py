@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retinue.tools.base import AnyTool, Decision, ToolContext
+from retinue.tools.base import READS, AnyTool, Decision, PathSubject, Subject, ToolContext, Traits
 from retinue.tools.permissions.chain import PermissionPolicy, Rights, intersect
 from retinue.tools.permissions.decide import Mode
 from retinue.tools.permissions.protected import protected_part
@@ -101,6 +101,22 @@ async def test_a_link_out_of_the_workspace_is_followed_before_anything_is_allowe
     assert (await ask(policy(ctx, allow=("Read(/link)",)), ctx, "Read", file_path="link")).behavior == "deny"
     both = policy(ctx, allow=(f"Read(/{ctx.root.parent}/**)",))
     assert (await ask(both, ctx, "Read", file_path="link")).behavior == "allow"
+
+
+async def test_the_boundary_holds_for_a_tool_that_does_not_look_at_it_itself(ctx: ToolContext) -> None:
+    class Reads(Silent):
+        name = "Reads"
+
+        def traits(self, args: Words) -> Traits:
+            return READS
+
+        def subject(self, args: Words, ctx: ToolContext) -> Subject:
+            return PathSubject(ctx.cwd / args.text, write=False)
+
+    (ctx.root / "link").symlink_to(ctx.root.parent / "secret")
+    rights = policy(ctx)
+    for path, expected in (("a.py", "allow"), ("../secret", "deny"), ("link", "deny")):
+        assert (await rights.decide(Reads(), Words(text=path), ctx, forced_ask=None)).behavior == expected
 
 
 async def test_a_link_in_front_of_a_denied_file_does_not_hide_it(ctx: ToolContext) -> None:

@@ -38,6 +38,10 @@ def test_the_largest_results_of_a_message_go_first(sizes: list[int], chosen: set
     assert to_spill(sizes, kept=10, limit=260) == chosen
 
 
+def test_what_stays_of_a_spilled_result_counts_too() -> None:
+    assert to_spill([150, 140, 50], kept=100, limit=280) == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -88,9 +88,7 @@ def hidden_inside(book: RuleBook, tool: AnyTool, folder: Path) -> Decision | Non
                 why = f"it holds {path}, which the {rule.source} rule {rule} keeps from you; name a place without it"
                 return Decision("deny", why, f"{rule.source} rule {rule}")
             if seen >= MAX_ENTRIES:
-                return Decision(
-                    "deny", "it holds too many files to look through; name a smaller place", "rules"
-                )
+                return Decision("deny", "it holds too many files to look through; name a smaller place", "rules")
     return None
 
 
