@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from retinue.orchestrator.cli import (
     cleaning,
@@ -29,7 +30,7 @@ from retinue.orchestrator.cli import (
     specs,
     up,
 )
-from retinue.orchestrator.cli.sections import Sections
+from retinue.orchestrator.cli.sections import Sections, keep_examples_whole
 from retinue.tools.errors import RetinueError
 from retinue.tools.text import for_terminal
 
@@ -93,6 +94,14 @@ def make_app() -> typer.Typer:
     return app
 
 
+def make_command() -> TyperGroup:
+    """All commands, ready to run."""
+    command = typer.main.get_command(make_app())
+    assert isinstance(command, TyperGroup)
+    keep_examples_whole(command)
+    return command
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code."""
     try:
@@ -107,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _run(args: Sequence[str]) -> int:
     try:
-        typer.main.get_command(make_app()).main(args=list(args), prog_name="retinue")
+        make_command().main(args=list(args), prog_name="retinue")
     except SystemExit as ended:
         return _code_of(ended)
     except RetinueError as error:

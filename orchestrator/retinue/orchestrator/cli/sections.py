@@ -15,6 +15,21 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Finish", ("land", "clean")),
     ("More", ("cluster", "model")),
 )
+_EXAMPLE = "Example:\n\n"
+
+
+def keep_examples_whole(group: TyperGroup) -> None:
+    """Help texts are wrapped, but what is to be typed stays on its line (`\\b` says so)."""
+    group.help = _whole(group.help)
+    for command in group.commands.values():
+        if isinstance(command, TyperGroup):
+            keep_examples_whole(command)
+        else:
+            command.help = _whole(command.help)
+
+
+def _whole(text: str | None) -> str:
+    return (text or "").replace(_EXAMPLE, f"{_EXAMPLE}\b\n")
 
 
 class _Formatter(Protocol):
