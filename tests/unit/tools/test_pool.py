@@ -109,3 +109,9 @@ def test_a_tool_is_found_by_its_name_before_anothers_alias() -> None:
     assert found("Task") == (old, "")
     assert found("Spawn") == (new, "Spawn")
     assert found("Nope") is None
+
+
+def test_a_wildcard_does_not_reach_a_tool_by_its_old_name() -> None:
+    pool = assemble(builtin_tools(), chosen=PoolFilter(("Task*",), ()))
+    assert pool.names == ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
+    assert assemble(builtin_tools(), chosen=PoolFilter(("Task",), ())).names == ("Agent",)

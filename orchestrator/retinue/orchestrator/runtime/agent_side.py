@@ -18,7 +18,7 @@ from retinue.orchestrator.merging.submission import parse_submission, parse_sync
 from retinue.orchestrator.runtime.port import Address, TeamApi, Unreachable
 from retinue.orchestrator.team.board import Submission
 from retinue.orchestrator.workspaces.depot import Depot
-from retinue.tools.errors import RetinueError, ToolError
+from retinue.tools.errors import EnvironmentProblem, RetinueError, ToolError
 from retinue.tools.execution.calls import LeasePort
 from retinue.tools.ports import (
     ChildOutcome,
@@ -207,7 +207,7 @@ class TeamChildren:
 
 @dataclass(slots=True)
 class TeamBudget:
-    """Implements `BudgetPort`; a team that cannot be reached grants nothing."""
+    """Implements `BudgetPort`; a team that cannot be reached grants nothing, and the agent waits for it."""
 
     boot: AgentBoot
     team: TeamApi
@@ -216,7 +216,7 @@ class TeamBudget:
         try:
             return await patiently(lambda: self.team.reserve(self.boot.agent, step, model, tokens, settled))
         except Unreachable as error:
-            return Reservation(ok=False, text=f"the team cannot be reached: {error}")
+            raise EnvironmentProblem(f"the team cannot be reached: {error}") from error
 
 
 @dataclass(slots=True)

@@ -117,10 +117,12 @@ def assemble(
 
 
 def names_tool(pattern: str, tool: AnyTool) -> bool:
-    """Whether a name with wildcards means this tool, by its name, an alias, or its whole MCP server."""
+    """Whether a name with wildcards means this tool, or its whole MCP server. An alias is meant by its whole name only:
+    `Task*` is the task tools, not the Agent tool, which was once called Task.
+    """
     if pattern.startswith("mcp__") and tool.name.startswith(f"{pattern}__"):
         return True
-    return any(fnmatchcase(name, pattern) for name in (tool.name, *tool.aliases))
+    return fnmatchcase(tool.name, pattern) or pattern in tool.aliases
 
 
 def _entry(text: str) -> tuple[str, frozenset[str] | None]:
