@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -44,18 +45,23 @@ print(json.dumps(ray.get(counter.up.remote(), timeout=30)))
 """
 
 
+def settings_of(base: Path, **others: float | str) -> own.ClusterSettings:
+    """A fixed build: the test must not depend on nobody changing a file meanwhile."""
+    return replace(own.ClusterSettings(base=base, build="tested"), **others)
+
+
 @pytest.fixture
 def base() -> Generator[Path]:
     """Short, since Ray's sockets lie below it. Whatever a test leaves is ended."""
     with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "b"
         yield path
-        own.stop(force=True, settings=own.ClusterSettings(base=path))
+        own.stop(force=True, settings=settings_of(path))
 
 
 @pytest.fixture
 def settings(base: Path) -> own.ClusterSettings:
-    return own.ClusterSettings(base=base)
+    return settings_of(base)
 
 
 def shell() -> dict[str, str]:
@@ -163,6 +169,18 @@ def test_a_cluster_is_shared_by_commands_outlives_them_and_ends_without_a_trace(
         own.recall_cluster(tmp_path)
 
 
+def test_a_newer_build_gets_a_cluster_of_its_own_and_tells_the_older_to_go_early(
+    settings: own.ClusterSettings,
+) -> None:
+    older = own.ensure(shell(), settings=settings)
+    newer = own.ensure(shell(), settings=replace(settings, build="newer"))
+    assert newer.address != older.address
+    assert older.folder is not None
+    assert ClusterFolder(older.folder).retired.exists()
+    assert own.ensure(shell(), settings=settings).address == older.address
+    assert not ClusterFolder(older.folder).retired.exists(), "who asks for it again keeps it"
+
+
 def test_two_commands_at_once_get_one_cluster_and_a_killed_keeper_takes_ray_with_it(
     settings: own.ClusterSettings,
 ) -> None:
@@ -209,7 +227,7 @@ def test_what_a_kill_of_keeper_and_ray_start_leaves_is_ended_by_the_next_command
 
 
 def test_an_idle_cluster_ends_by_itself_and_a_live_run_keeps_it(base: Path, tmp_path: Path) -> None:
-    settings = own.ClusterSettings(base=base, idle_s=1.0, ended_s=0.1)
+    settings = settings_of(base, idle_s=1.0, ended_s=0.1)
     cluster = own.ensure(shell(), settings=settings)
     processes = all_of(cluster)
     with held(tmp_path / "lock"):
@@ -221,7 +239,7 @@ def test_an_idle_cluster_ends_by_itself_and_a_live_run_keeps_it(base: Path, tmp_
 
 
 def test_an_ephemeral_cluster_is_nobody_elses_and_goes_with_its_run(base: Path, tmp_path: Path) -> None:
-    settings = own.ClusterSettings(base=base, ended_s=0.5)
+    settings = settings_of(base, ended_s=0.5)
     cluster = own.ensure(shell(), ephemeral=True, settings=settings)
     processes = all_of(cluster)
     assert [shown.current for shown in own.status(shell(), settings=settings)] == [False]
@@ -248,7 +266,7 @@ def test_a_python_without_ray_is_an_error_with_the_last_words_of_the_log(base: P
         f'#!/bin/sh\ncase "$*" in *ray.scripts*) echo no Ray today; exit 3;; esac\nexec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
-    settings = own.ClusterSettings(base=base, python=str(python))
+    settings = settings_of(base, python=str(python))
     with pytest.raises(EnvironmentProblem, match=r"did not start(.|\n)*no Ray today"):
         own.ensure(shell(), settings=settings)
     assert own.status(settings=settings) == []
@@ -257,7 +275,7 @@ def test_a_python_without_ray_is_an_error_with_the_last_words_of_the_log(base: P
 def test_a_base_folder_that_others_can_open_is_refused(base: Path) -> None:
     base.mkdir(mode=0o755)
     with pytest.raises(EnvironmentProblem, match="chmod 700"):
-        own.ensure(shell(), settings=own.ClusterSettings(base=base))
+        own.ensure(shell(), settings=settings_of(base))
 
 
 def test_no_tag_never_means_every_process() -> None:

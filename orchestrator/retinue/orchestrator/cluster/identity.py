@@ -57,7 +57,6 @@ network, and a laptop may change networks under a run."""
 _DAEMONS = {
     "RAY_worker_niceness": "0",
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
-    "RAY_worker_maximum_startup_concurrency": "16",
     "RAY_ROTATION_MAX_BYTES": str(16 * 2**20),
     "RAY_ROTATION_BACKUP_COUNT": "1",
     "SPT_NOENV": "1",

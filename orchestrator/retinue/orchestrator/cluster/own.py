@@ -50,7 +50,7 @@ _HANDLE_FILE = "cluster.json"
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """`base` holds one folder per cluster; its path must be short."""
+    """`base` holds one folder per cluster; its path must be short. `build` replaces what is read off the files."""
 
     base: Path | None = None
     idle_s: float = 600.0
@@ -59,6 +59,7 @@ class ClusterSettings:
     start_s: float = 60.0
     object_store_bytes: int = 128 * 2**20
     python: str = sys.executable
+    build: str = ""
 
     def base_folder(self) -> Path:
         return self.base or default_base(os.getuid())
@@ -101,7 +102,7 @@ def ensure(
     settings = settings or ClusterSettings()
     base = own_base(settings.base_folder())
     environment = cluster_environment(environ, os.getcwd())
-    orders = _orders(_facts(environment, settings.python), ephemeral, settings)
+    orders = _orders(_facts(environment, settings), ephemeral, settings)
     folder = ClusterFolder(folder_of(base, orders.key))
     until = time.monotonic() + settings.start_s
     started = False
@@ -122,7 +123,7 @@ def ensure(
 def status(environ: Mapping[str, str] | None = None, *, settings: ClusterSettings | None = None) -> list[ClusterStatus]:
     """Every cluster of this user that runs."""
     settings = settings or ClusterSettings()
-    current = key_of(_facts(cluster_environment(environ, os.getcwd()), settings.python)) if environ else ""
+    current = key_of(_facts(cluster_environment(environ, os.getcwd()), settings)) if environ else ""
     return [
         _status(folder, record, current)
         for folder in clusters_in(settings.base_folder())
@@ -210,12 +211,13 @@ def live_runs(folder: ClusterFolder) -> tuple[str, ...]:
     return tuple(sorted(run for run, lock in folder.registered().items() if is_held(lock)))
 
 
-def _facts(environment: Mapping[str, str], python: str) -> Facts:
+def _facts(environment: Mapping[str, str], settings: ClusterSettings) -> Facts:
     try:
         ray = importlib.metadata.version("ray")
     except importlib.metadata.PackageNotFoundError:
         raise EnvironmentProblem("Ray is not installed here: install retinue again, as its README says") from None
-    return Facts(os.getuid(), python, sys.version, ray, build_of(_files()), deciding_environment(environment))
+    build = settings.build or build_of(_files())
+    return Facts(os.getuid(), settings.python, sys.version, ray, build, deciding_environment(environment))
 
 
 def _files() -> Iterator[tuple[str, int, int]]:
