@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from retinue.orchestrator.cli.context import RunArgument, StateOption, next_command
 from retinue.tools.errors import StateError
 
 if TYPE_CHECKING:
     from retinue.orchestrator.run_files import RunFiles
-
-RunArgument = Annotated[str, typer.Argument(help="The run, or the beginning of its id.")]
-StateOption = Annotated[Path | None, typer.Option("--state-dir", help="Where runs lie, if not in the usual place.")]
 
 
 def _reach(run: str, state_dir: Path | None) -> RunFiles:
@@ -27,7 +25,8 @@ def _reach(run: str, state_dir: Path | None) -> RunFiles:
 
     files = RunFiles(place_of(state_dir).state.find(run))
     if not files.dir.is_live():
-        raise StateError(f"run {files.plan.run} is not live; `retinue resume {files.plan.run}` goes on with it")
+        again = next_command(f"resume {files.plan.run}", state_dir)
+        raise StateError(f"run {files.plan.run} is not live; `{again}` goes on with it")
     attach(own.recall_cluster(files.dir.root))
     return files
 
@@ -73,7 +72,7 @@ def stop(
     for line in done.lines:
         typer.echo(line)
     if not agent:
-        typer.echo(f"stopped; go on with: retinue resume {files.plan.run}")
+        typer.echo(f"stopped; go on with: {next_command(f'resume {files.plan.run}', state_dir)}")
 
 
 def down(run: RunArgument, state_dir: StateOption = None) -> None:

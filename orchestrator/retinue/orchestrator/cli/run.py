@@ -96,17 +96,16 @@ def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: 
 
 
 async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str) -> int:
-    from rich.console import Console
-
     from retinue.agents.model.prices import cost_usd
     from retinue.orchestrator.cli import session
+    from retinue.orchestrator.cli.output import console
     from retinue.orchestrator.view.follow import Follower
     from retinue.orchestrator.view.run_state import RunView
 
     view = RunView(cost_usd)
     show = _stream_record if output is OutputFormat.STREAM_JSON else _silent
     follower = Follower(files.dir.ledger, view, on_record=show)
-    code = await session.watch_quietly(files, team, follower, Console(stderr=True))
+    code = await session.watch_quietly(files, team, follower, console(stderr=True))
     result = _result(files, view)
     if output is OutputFormat.TEXT:
         typer.echo(_text_of(view))

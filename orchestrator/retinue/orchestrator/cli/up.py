@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from datetime import date
@@ -44,7 +45,7 @@ class Place:
 def place_of(state_dir: Path | None, ephemeral: bool = False, address: str | None = None) -> Place:
     from retinue.orchestrator.state.paths import StateDir, state_root
 
-    flags = f" --state-dir {state_dir}" if state_dir is not None else ""
+    flags = f" --state-dir {shlex.quote(str(state_dir))}" if state_dir is not None else ""
     return Place(StateDir(state_root(os.environ, state_dir)), flags, ephemeral, address)
 
 
@@ -136,7 +137,8 @@ def start(files: RunFiles, cluster: ClusterHandle, place: Place) -> Launched:
 def _limits(loaded: LoadedSpec) -> None:
     limits = loaded.spec.limits
     tokens = f", {limits.tokens} tokens" if limits.tokens else ""
-    _note(f"limits: {limits.usd:g} USD, {limits.turns} model requests{tokens}, {limits.wall / 60:g} min")
+    usd = f"{limits.usd:g} USD, " if limits.usd is not None else ""
+    _note(f"limits: {usd}{limits.turns} model requests{tokens}, {limits.wall / 60:g} min")
 
 
 def _ask_trust(plan: LaunchPlan, *, trust: bool) -> None:
@@ -168,9 +170,8 @@ def ensure_cluster(place: Place) -> ClusterHandle:
 
 
 def _show(launched: Launched, place: Place, *, detach: bool) -> int:
-    from rich.console import Console
-
     from retinue.orchestrator.cli import session
+    from retinue.orchestrator.cli.output import console
 
     run = launched.files.plan.run
     if detach:
@@ -178,8 +179,7 @@ def _show(launched: Launched, place: Place, *, detach: bool) -> int:
         typer.echo(run)
         _note(f"watch it with: retinue logs {run} -f{place.flags}")
         return 0
-    console, notes = Console(), Console(stderr=True)
-    return asyncio.run(session.watch(launched.files, launched.team, console, notes, place.flags))
+    return asyncio.run(session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags))
 
 
 def resume(
