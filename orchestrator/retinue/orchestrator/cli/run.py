@@ -73,7 +73,9 @@ def run(
     name = run_id or new_run_id("run", today, os.urandom(8))
     launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True)
     launched: Launched = prepare_and_start(loaded, launch, place)
-    raise typer.Exit(asyncio.run(_watch(launched.files, launched.team, output, place.flags)))
+    code = asyncio.run(_watch(launched.files, launched.team, output, place.flags))
+    launched.release()
+    raise typer.Exit(code)
 
 
 def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:

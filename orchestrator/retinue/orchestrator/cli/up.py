@@ -101,6 +101,13 @@ class Launched:
 
     files: RunFiles
     team: object
+    cluster: ClusterHandle
+
+    def release(self) -> None:
+        """The run is over: a cluster that was only for it ends now."""
+        from retinue.orchestrator.cluster import own
+
+        own.release_run(self.cluster, self.files.plan.run)
 
 
 def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launched:
@@ -131,7 +138,7 @@ def start(files: RunFiles, cluster: ClusterHandle, place: Place) -> Launched:
     own.remember_cluster(files.dir.root, cluster)
     if cluster.started and not place.ephemeral and place.address is None:
         _note("started a local cluster; it ends after 10 idle minutes, or with `retinue cluster stop`")
-    return Launched(files, session.start_actors(files, cluster))
+    return Launched(files, session.start_actors(files, cluster), cluster)
 
 
 def _limits(loaded: LoadedSpec) -> None:
@@ -179,7 +186,11 @@ def _show(launched: Launched, place: Place, *, detach: bool) -> int:
         typer.echo(run)
         _note(f"watch it with: retinue logs {run} -f{place.flags}")
         return 0
-    return asyncio.run(session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags))
+    watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags)
+    code = asyncio.run(watching)
+    if not launched.files.dir.is_live():
+        launched.release()
+    return code
 
 
 def resume(

@@ -37,7 +37,8 @@ class Account:
             return ""
         if usd is None:
             return (
-                f"{who} has a limit in dollars, and the model has no known price (limits.usd; set it to null to allow)"
+                f"{who} has a limit in dollars, and the model has no known price (limits.usd; "
+                "write `usd: none` in the team's limits, and limit tokens instead)"
             )
         if self.usd + self.reserved_usd + usd > limits.usd:
             return f"{who} has used {self.usd:.2f} of its {limits.usd:.2f} USD (limits.usd)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ async def _assemble(
     if recovered.state.opened is None:
         await _begin(core)
     budget = recovered.budget(plan.limits, cost_usd)
-    git = Git()
+    git = Git(search_path=files.private.base.get("PATH", os.defpath))
     depot = await Depot.open(git, files.dir.root) if plan.has_depot else None
     finisher = Finisher(files, git, depot)
     service = TeamService(core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at)
