@@ -31,8 +31,11 @@ def replica_names(name: str, replicas: int) -> tuple[str, ...]:
 
 
 def call_key(run: str, agent: str, turn: int, tool_use_id: str) -> str:
-    """Idempotency key of one call: the same before and after a restart."""
-    return f"call-{_digest(run, agent, str(turn), tool_use_id)}"
+    """Idempotency key of one call: the same before and after a restart.
+
+    It begins with run and agent: what a call's command leaves behind is searched for by that.
+    """
+    return f"{run}/{agent}/call-{_digest(run, agent, str(turn), tool_use_id)}"
 
 
 def envelope_id(run: str, sender: str, key: str, recipient: str) -> str:

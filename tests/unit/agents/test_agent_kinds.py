@@ -33,6 +33,10 @@ def test_what_has_the_same_cause_has_the_same_id_and_nothing_else_has() -> None:
     assert envelope_id("r", "ada~1", key, "bob~1") != envelope_id("r", "ada~1", key, "cleo~1")
 
 
+def test_a_key_begins_with_run_and_agent_by_which_the_remains_of_a_call_are_found() -> None:
+    assert call_key("r", "ada~1", 1, "t1").startswith("r/ada~1/")
+
+
 def test_parts_of_an_id_do_not_run_into_each_other() -> None:
     assert call_key("r", "a", 1, "1t") != call_key("r", "a", 11, "t")
 
