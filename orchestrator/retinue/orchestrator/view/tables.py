@@ -72,7 +72,7 @@ def tasks_table(tasks: tuple[TaskView, ...]) -> Table:
 
 def summary(view: RunView, *, state_path: str, next_steps: tuple[str, ...]) -> RenderableType:
     """Who did what, what it cost, where it is, and what to try next."""
-    table = _table("agent", "merged", "returned", "requests", "tool calls", "failed", "denied", "mail", "tokens", "USD")
+    table = _table("agent", "merged", "back", "requests", "calls", "failed", "denied", "sent", "tokens", "USD")
     for agent in view.agents.values():
         table.add_row(*_account(agent))
     elapsed = view.last_at - (view.first_at or view.last_at)
