@@ -209,7 +209,7 @@ def test_mail_of_the_human_wakes_an_idle_agent(place: Bench) -> None:
                 },
                 {"say": "I wait for the word."},
                 {
-                    "expect": {"mail_from": "human"},
+                    "expect": "the word is",
                     "capture": {"word": "the word is ([a-z]+)"},
                     "calls": [
                         {"Write": {"file_path": "word.txt", "content": "${word}\n"}},
