@@ -14,10 +14,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from retinue.orchestrator.cluster.own import ClusterHandle
+from retinue.orchestrator.cluster import own
 from retinue.orchestrator.ledger.parse import AnyRecord, parse_record
 from retinue.orchestrator.ledger.reader import read_all
-from support.crash_scene import kill_cluster
 from support.main_job_faults import Fault
 from support.main_job_package import git
 
@@ -141,13 +140,13 @@ class MainJob:
     def sights(self) -> list[Sight]:
         return [Sight.model_validate_json(line) for line in (self.root / "seen").read_text().splitlines()]
 
-    def cluster(self) -> ClusterHandle:
-        return ClusterHandle.model_validate_json((self.dir / "cluster.json").read_bytes())
+    def cluster(self) -> own.ClusterHandle:
+        return own.ClusterHandle.model_validate_json((self.dir / "cluster.json").read_bytes())
 
     def clean_up(self) -> None:
         """Also after a run that went wrong."""
-        if (self.dir / "cluster.json").exists():
-            kill_cluster(self.cluster())
+        if (self.dir / "cluster.json").exists() and (folder := self.cluster().folder) is not None:
+            own.stop(force=True, key=folder.name)
         for pid in self.left():
             os.kill(pid, signal.SIGKILL)
 

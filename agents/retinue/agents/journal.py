@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from itertools import takewhile
 from typing import Any, TypeVar
 
-from retinue.agents.history import Conversation
+from retinue.agents.history import Conversation, OpenStep
 from retinue.agents.mail.envelopes import Envelope, Receipt
 from retinue.agents.ports import LedgerPort
-from retinue.agents.records import AgentRecord, MailStored, ToolStarted
+from retinue.agents.records import AgentRecord, MailStored, ToolFinished, ToolStarted
 from retinue.tools.base import Traits
 from retinue.tools.errors import EnvironmentProblem, InvariantBroken
 from retinue.tools.execution.calls import ToolCall
@@ -42,6 +43,7 @@ class Journal:
         self._sleep = sleep
         self._again_s = again_s
         self._order = asyncio.Lock()
+        self._finished = asyncio.Event()
         self._waiting = 0
 
     async def write(self, *records: AgentRecord) -> None:
@@ -60,12 +62,23 @@ class Journal:
         step = self.conversation.open
         if step is None:
             raise InvariantBroken(f"{call.id} starts outside of a step")
+        if not traits.concurrency_safe:
+            await self._after_what_ran_before(step, call)
         record = ToolStarted(
             turn=step.turn, step=step.step, call_id=call.id, tool=call.name, read_only=traits.read_only
         )
         await self.write(record)
         if not traits.read_only:
             await self.sync()
+
+    async def _after_what_ran_before(self, step: OpenStep, call: ToolCall) -> None:
+        """A call that runs alone also starts alone in the ledger: the ends of earlier calls, which are on their way to
+        it, go first. After a crash nobody has to guess then what had come of them.
+        """
+        earlier = [other.id for other in takewhile(lambda other: other.id != call.id, step.calls())]
+        while any(other in step.started and other not in step.finished for other in earlier):
+            self._finished.clear()
+            await self._finished.wait()
 
     async def store(self, envelope: Envelope) -> Receipt:
         """Durable when it says `stored` or `duplicate`. Waits for no disk: the sender tries again."""
@@ -100,6 +113,8 @@ class Journal:
         async with self._order:
             await self._ledger.append(record)
             self.conversation.apply(record)
+        if isinstance(record, ToolFinished):
+            self._finished.set()
 
     async def _store(self, envelope: Envelope) -> Receipt:
         async with self._order:

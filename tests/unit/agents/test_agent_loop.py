@@ -189,6 +189,22 @@ async def test_a_failed_command_fails_its_group() -> None:
     assert [text for _, text in scene.world.notes] == ["run bad"]
 
 
+async def test_a_call_that_runs_alone_starts_after_the_end_of_the_one_before_is_recorded() -> None:
+    scene = scene_of(answer(use("Note", "t1", "a"), use("Note", "t2", "b")), answer("Done."))
+    append = scene.ledger.append
+
+    async def slow(*records: AgentRecord) -> None:
+        if records[0].kind == "tool_finished":
+            for _ in range(50):
+                await asyncio.sleep(0)
+        await append(*records)
+
+    scene.ledger.append = slow  # type: ignore[method-assign]
+    await until_idle(scene)
+    marks = [kind for kind in scene.kinds() if kind.startswith("tool_")]
+    assert marks == ["tool_started", "tool_finished"] * 2
+
+
 async def test_ids_that_the_model_uses_again_are_made_different() -> None:
     scene = scene_of(answer(use("Note", "call_0", "a")), answer(use("Note", "call_0", "b")), answer("Done."))
     await until_idle(scene)
