@@ -23,6 +23,7 @@ from retinue.orchestrator.ledger.records import (
     WorkReturned,
     WorkSubmitted,
 )
+from retinue.tools.execution.calls import CallResult
 from retinue.tools.text import one_line
 
 Tone = Literal["plain", "good", "bad", "note"]
@@ -58,7 +59,7 @@ def _of_agent(record: AnyRecord) -> _Said | None:
             what = result.title or result.name
             if result.denied:
                 return "", f"denied: {what}", "bad"
-            failed = f" failed: {result.content}" if result.is_error else ""
+            failed = f" failed: {_gist(result)}" if result.is_error else ""
             return "", f"{what}{failed}", "bad" if result.is_error else "plain"
         case MessageWithdrawn():
             return "", f"asks the model again: {record.reason}", "note"
@@ -71,6 +72,12 @@ def _of_agent(record: AnyRecord) -> _Said | None:
             return name_of(envelope.recipient), f"mail from {name_of(envelope.sender)}: {_mail(envelope.body)}", "note"
         case _:
             return None
+
+
+def _gist(result: CallResult) -> str:
+    """What a command said last is what became of it; a refusal is read from its beginning."""
+    lines = [line for line in result.content.splitlines() if line.strip()]
+    return lines[-1] if result.ran and lines else result.content
 
 
 def _mail(body: Body) -> str:
