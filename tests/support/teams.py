@@ -169,6 +169,9 @@ class MemoryMerges:
     submitted: list[tuple[str, str, Submission]] = field(default_factory=list)
     busy: bool = False
 
+    async def catch_up(self) -> None:
+        """Nothing was left half done."""
+
     def submit(self, task_id: str, agent: str, submission: Submission) -> None:
         self.submitted.append((task_id, agent, submission))
         self.busy = True

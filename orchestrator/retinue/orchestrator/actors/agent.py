@@ -22,6 +22,7 @@ from retinue.orchestrator.actors.team_link import TeamLink
 from retinue.orchestrator.actors.wire import ask, cause_of, pack, unpack
 from retinue.orchestrator.ledger.history import Frames, agent_records
 from retinue.orchestrator.runtime.agent_process import AgentProcess
+from retinue.orchestrator.runtime.agent_side import patiently
 from retinue.orchestrator.runtime.port import Address, AgentOutcome, Unreachable
 from retinue.tools.shell.reap import reap
 
@@ -43,9 +44,13 @@ class AgentActor:
 
     async def begin(self) -> None:
         """Read the history, and start to work. Answers when the agent can take mail."""
-        ledger = find(LEDGER, self._boot.run)
-        frames = unpack(Frames, await ask(ledger.history.remote(self._boot.agent), START_S))
+        frames = unpack(Frames, await patiently(self._history))
         await self._process.begin(agent_records(frames.frames))
+
+    async def _history(self) -> bytes:
+        """Unreachable: the ledger's process is being restarted."""
+        ledger = find(LEDGER, self._boot.run)
+        return await ask(ledger.history.remote(self._boot.agent), START_S)
 
     async def deliver(self, data: bytes) -> bytes:
         return pack(await self._process.deliver(unpack(Envelope, data)))
@@ -104,7 +109,8 @@ class AgentLink:
         try:
             outcome = unpack(AgentOutcome, await self.actor.ended.remote())
         except RayActorError:
-            reap(f"{self.run}/{self.agent}/")
+            # Who cannot be reached may still live, and must not while its next incarnation does.
+            await self.kill()
             return AgentOutcome(lost=True, how="its process died")
         except RayTaskError as error:
             kill(self.actor)
@@ -132,8 +138,6 @@ class RayAgents:
     async def find(self, agent: str, incarnation: int) -> AgentLink | None:
         try:
             actor = find(agent_actor_name(agent, incarnation), self._run)
-            link = AgentLink(self._run, agent, incarnation, actor)
-            await link.state()
         except Unreachable:
             return None
-        return link
+        return AgentLink(self._run, agent, incarnation, actor)

@@ -50,6 +50,11 @@ def current() -> Any:
     return ray.get_runtime_context().current_actor
 
 
+def was_restarted() -> bool:
+    """Is this process one that Ray made because the one before it died?"""
+    return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+
+
 def names_in(namespace: str) -> list[str]:
     """Names of all living actors of one run."""
     listed = cast(list[dict[str, str]], ray.util.list_named_actors(all_namespaces=True))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import Any
+
+from ray.exceptions import ActorUnavailableError
 
 from retinue.agents.mail.envelopes import Receipt
 from retinue.orchestrator.actors.cluster import find, kill, names_in
@@ -21,6 +24,7 @@ from retinue.tools.errors import EnvironmentProblem, StateError
 OPEN_S = 300.0
 """How long a team may take until every agent has a process; set-up commands run in it."""
 ORDER_S = 90.0
+AGAIN_S = 0.2
 
 
 def spawn_run(files: RunFiles) -> Any:
@@ -33,11 +37,27 @@ def spawn_run(files: RunFiles) -> Any:
 
 
 async def opened(team: Any) -> None:
-    """Wait until every agent has a process. Raises EnvironmentProblem with what kept the team from opening."""
+    """Wait until every agent has a process. Raises EnvironmentProblem with what kept the team from opening.
+
+    A team that dies meanwhile is restarted, and waited for.
+    """
     try:
-        await ask(team.begin.remote(), OPEN_S)
-    except Unreachable as error:
-        raise EnvironmentProblem(f"the team could not start: {error}") from error
+        async with asyncio.timeout(OPEN_S):
+            await _once_restarted(team)
+    except (Unreachable, TimeoutError) as error:
+        raise EnvironmentProblem(f"the team could not start: {error or f'no answer in {OPEN_S:.0f} s'}") from error
+
+
+async def _once_restarted(team: Any) -> None:
+    while True:
+        try:
+            await ask(team.begin.remote(), OPEN_S)
+        except Unreachable as error:
+            if not isinstance(error.__cause__, ActorUnavailableError):
+                raise
+            await asyncio.sleep(AGAIN_S)
+        else:
+            return
 
 
 def find_team(run: str) -> Any:

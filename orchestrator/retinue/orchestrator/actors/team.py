@@ -10,8 +10,8 @@ from typing import Any
 from retinue.agents.boot import AgentStatus
 from retinue.agents.mail.envelopes import Envelope
 from retinue.orchestrator.actors.agent import RayAgents
-from retinue.orchestrator.actors.cluster import current, find, kill, spawn
-from retinue.orchestrator.actors.options import GATEWAY, LEDGER, TEAM, run_actor_options
+from retinue.orchestrator.actors.cluster import current, find, kill, names_in, spawn, was_restarted
+from retinue.orchestrator.actors.options import TEAM, run_actor_options
 from retinue.orchestrator.actors.wire import pack, unpack
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.runtime.port import Unreachable
@@ -39,6 +39,7 @@ class TeamActor:
     def __init__(self, run_dir: str) -> None:
         self._files = RunFiles.of(run_dir)
         self._opened: asyncio.Future[TeamHost] | None = None
+        self._leaving: asyncio.Future[None] | None = None
         # Nobody may be there to call us after a restart: the agents could all be waiting for us.
         current().begin.remote()
 
@@ -53,19 +54,31 @@ class TeamActor:
         return (await asyncio.shield(self._opened)).service
 
     async def _open(self) -> TeamHost:
-        host = await open_team(self._files, RayAgents(self._files.plan.run))
-        self._leaving = asyncio.ensure_future(self._leave(host))
+        try:
+            host = await open_team(self._files, RayAgents(self._files.plan.run), restarted=was_restarted())
+        except Exception:
+            # Who resumes gets a team that tries again, not this answer once more.
+            self._leaving = asyncio.ensure_future(self._leave())
+            raise
+        self._leaving = asyncio.ensure_future(self._end(host))
         return host
 
-    async def _leave(self, host: TeamHost) -> None:
-        """When the run is over nothing of it stays but its directory."""
+    async def _end(self, host: TeamHost) -> None:
+        """The run's lock is freed by the death of this process and not before: a lock that is free says that a new
+        team can be made, and until then its name is taken."""
         await host.service.finished.wait()
         await host.service.core.close()
-        host.close()
-        for name in (GATEWAY, LEDGER):
-            with contextlib.suppress(Unreachable):
-                kill(find(name, self._files.plan.run))
+        host.writer.close()
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """When the run is over nothing of it stays but its directory."""
         await asyncio.sleep(0.5)  # answers that are on their way
+        run = self._files.plan.run
+        for name in names_in(run):
+            if name != TEAM:
+                with contextlib.suppress(Unreachable):
+                    kill(find(name, run))
         kill(current())
 
     # --- agents -------------------------------------------------------------------------------------------------------

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
 from retinue.agents.model.prices import cost_usd
 from retinue.orchestrator.cluster.own import ClusterHandle
+from retinue.orchestrator.ledger.reader import Tail
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.view.follow import LOOK_S, Follower, follow, read_along
 from retinue.orchestrator.view.lines import Line
@@ -86,12 +89,63 @@ def phase_of(files: RunFiles) -> str:
     return recover_team(files.dir.ledger).state.phase
 
 
-async def watch(files: RunFiles, team: object, console: Console, notes: Console, flags: str) -> int:
-    """Show the run until it is over, or until the second Ctrl-C. The exit code says how it ended."""
+@contextmanager
+def starting(files: RunFiles) -> Generator[Callable[[], None]]:
+    """One command at a time makes the actors of a run. Yields what lets the next one in; the end of this one does too.
+
+    The lock of the run itself is its team's, and free until that has come up.
+    """
+    fd = os.open(files.dir.root / "starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield lambda: fcntl.flock(fd, fcntl.LOCK_UN)
+    finally:
+        os.close(fd)
+
+
+async def has_left(files: RunFiles) -> None:
+    """A team that is about to leave is waited for; one that works is not."""
+    phase = Phase(files.dir.ledger)
+    for _ in range(int(GONE_S / LOOK_S)):
+        if not files.dir.is_live() or phase.now() in ("", "running"):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _has_begun(files: RunFiles, opening: asyncio.Task[None]) -> None:
+    """Until the team holds the run's lock and has said that the run goes on. Before, a resumed run looks stopped."""
+    phase = Phase(files.dir.ledger)
+    while not (files.dir.is_live() and phase.now() in ("", "running")):
+        done, _ = await asyncio.wait({opening}, timeout=LOOK_S)
+        if done:
+            return
+
+
+class Phase:
+    """What the ledger says now; empty while it has said nothing."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._tail = Tail(ledger, kinds=("phase_changed",))
+        self._phase = ""
+
+    def now(self) -> str:
+        for record in self._tail.poll():
+            self._phase = str(record.body.get("phase", ""))
+        return self._phase
+
+
+async def watch(
+    files: RunFiles, team: object, console: Console, notes: Console, flags: str, started: Callable[[], None]
+) -> int:
+    """Show the run until it is over, or until the second Ctrl-C. The exit code says how it ended.
+
+    `started` is called once the team is at work.
+    """
     view = RunView(cost_usd)
     follower = Follower(files.dir.ledger, view)
 
     async def show(stop: asyncio.Event) -> None:
+        started()
         await follow(follower, console, stop=stop, over=_over(view, files))
 
     code = await _until_over(files, team, view, notes, show)
@@ -128,6 +182,7 @@ async def _until_over(
         opening = asyncio.create_task(driver.opened(team))
         failing = asyncio.create_task(_unless_opened(opening, stop))
         try:
+            await _has_begun(files, opening)
             await show(stop)
         finally:
             for task in (ordering, failing, opening):

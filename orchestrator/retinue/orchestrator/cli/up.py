@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -176,7 +177,8 @@ def ensure_cluster(place: Place) -> ClusterHandle:
     return own.ensure(os.environ, ephemeral=place.ephemeral)
 
 
-def _show(launched: Launched, place: Place, *, detach: bool) -> int:
+def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[], None] = lambda: None) -> int:
+    """`started` is called once the run's team is at work."""
     from retinue.orchestrator.cli import session
     from retinue.orchestrator.cli.output import console
 
@@ -186,7 +188,7 @@ def _show(launched: Launched, place: Place, *, detach: bool) -> int:
         typer.echo(run)
         _note(f"watch it with: retinue logs {run} -f{place.flags}")
         return 0
-    watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags)
+    watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags, started)
     code = asyncio.run(watching)
     if not launched.files.dir.is_live():
         launched.release()
@@ -212,14 +214,18 @@ def resume(
 
     place = place_of(state_dir, ephemeral, address)
     files = RunFiles(place.state.find(run))
-    phase = session.phase_of(files)
-    if files.dir.is_live():
-        cluster = own.recall_cluster(files.dir.root)
-    elif phase in ("done", "failed"):
-        raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
-    else:
-        cluster = ensure_cluster(place)
-    raise typer.Exit(_show(start(files, cluster, place), place, detach=detach))
+    # Of two at once, the second finds a live run.
+    with session.starting(files) as started:
+        asyncio.run(session.has_left(files))
+        phase = session.phase_of(files)
+        if files.dir.is_live():
+            cluster = own.recall_cluster(files.dir.root)
+        elif phase in ("done", "failed"):
+            raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
+        else:
+            cluster = ensure_cluster(place)
+        launched = start(files, cluster, place)
+        raise typer.Exit(_show(launched, place, detach=detach, started=started))
 
 
 def register(app: typer.Typer) -> None:

@@ -26,6 +26,7 @@ from retinue.orchestrator.runtime.agent_side import (
     AgentShell,
     DeliverTo,
     DepotCheckpoint,
+    OwnShell,
     TeamBoard,
     TeamBudget,
     TeamChildren,
@@ -92,7 +93,7 @@ class AgentProcess:
         if boot.workspace.isolation == "worktree":
             depot = await Depot.open(Git(search_path=boot.env.get("PATH", os.defpath)), files.dir.root)
         self._leases = leases = await self._move_in(root, Path(files.plan.locks_dir))
-        shell = KeeperShell()
+        shell = OwnShell(KeeperShell(), f"{boot.run}/{boot.agent}")
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
         self._loop = loop = assemble_agent(

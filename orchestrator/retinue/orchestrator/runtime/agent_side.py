@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from retinue.tools.ports import (
     ChildRequest,
     MailAnswer,
     MailDraft,
+    ShellOutcome,
     ShellPort,
     ShellRequest,
     TaskAnswer,
@@ -53,6 +54,20 @@ async def patiently(call: Callable[[], Awaitable[T]]) -> T:
     return await call()
 
 
+@dataclass(frozen=True, slots=True)
+class OwnShell:
+    """Implements `ShellPort`: marks every command with its owner, so that what a killed process left can be found."""
+
+    shell: ShellPort
+    owner: str
+
+    async def run(
+        self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
+    ) -> ShellOutcome:
+        request = replace(request, tag=f"{self.owner}/{request.tag}")
+        return await self.shell.run(request, on_output, max_chars=max_chars)
+
+
 @dataclass(slots=True)
 class AgentShell:
     """Runs our commands as the agent: in its worktree, with its environment, under its exclusive lease."""
@@ -75,7 +90,7 @@ class AgentShell:
                     timeout_s=GIT_S,
                     output_file=output,
                     keep_fds=lease.fds,
-                    tag=f"{self.boot.run}/{self.boot.agent}/{what}",
+                    tag=what,
                 )
             )
         if outcome.timed_out:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from retinue.agents.boot import AgentBoot, AgentLimits, ToolFilter
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.identity import child_id
-from retinue.agents.mail.envelopes import Prompt
+from retinue.agents.mail.envelopes import TEAM, Envelope, Prompt
+from retinue.agents.records import MailStored
 from retinue.orchestrator.ledger.records import AgentEnded, MemberAdded
 from retinue.orchestrator.runtime.port import AgentOutcome, ChildStarted
 from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.team.crew import Crew
-from retinue.orchestrator.team.post import Post
 from retinue.orchestrator.team.state import MemberState
 from retinue.tools.ports import ChildOutcome, ChildRequest
 
@@ -28,7 +28,6 @@ Definitions = Callable[[str], AgentDefinition | None]
 class Children:
     core: TeamCore
     crew: Crew
-    post: Post
     definitions: Definitions
     ended: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
@@ -36,15 +35,21 @@ class Children:
         """The same key finds the child that is already there, whatever became of its parent's process."""
         parent = self.core.state.members[parent_id].boot
         agent = child_id(key, parent.name)
-        if agent in self.core.state.members:
+        known = self.core.state.members.get(agent)
+        if known is not None:
+            if known.ended is None:
+                await self.crew.man(known)
             return ChildStarted(ok=True, agent=agent)
         definition = self.definitions(request.definition)
         refusal = self._refusal(parent, request, definition)
         if refusal or definition is None:
             return ChildStarted(ok=False, text=refusal)
         boot = _boot(agent, parent, request, definition)
-        await self.core.record(MemberAdded(boot=boot.model_copy(update={"env": {}})))
-        await self.post.send(agent, f"{agent}/prompt", Prompt(text=request.prompt), causation=key)
+        prompt = Envelope(
+            id=f"{agent}/prompt", sender=TEAM, recipient=agent, body=Prompt(text=request.prompt), causation=key
+        )
+        # Together: a child that is known and was never told what to do would be waited for without end.
+        await self.core.record(MemberAdded(boot=boot.model_copy(update={"env": {}})), MailStored(envelope=prompt))
         await self.crew.man(self.core.state.members[agent])
         return ChildStarted(ok=True, agent=agent)
 

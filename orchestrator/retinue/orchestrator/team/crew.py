@@ -49,21 +49,37 @@ class Crew:
     def station(self, agent: str) -> Station:
         return self.stations.setdefault(agent, Station(agent))
 
+    async def adopt(self) -> None:
+        """Take over the processes that an earlier process of the team has made. Before any mail is sent: for who is
+        not known to live, mail is stored where only a next incarnation would look."""
+        await asyncio.gather(*(self._adopt(member) for member in self._core.state.living() if member.incarnation))
+
+    async def _adopt(self, member: MemberState) -> None:
+        station = self.station(member.boot.agent)
+        handle = await self._runtime.find(member.boot.agent, member.incarnation)
+        if handle is None:
+            return
+        try:
+            status = await handle.state()
+        except Unreachable:
+            # It may only be slow, or not have begun; but two incarnations of one agent must never work side by side.
+            await handle.kill()
+            return
+        self._attach(member, station, handle, status)
+
     async def muster(self) -> None:
-        """Every living member has a process when this returns: the one that is there, else a new incarnation."""
+        """Every living member has a process when this returns."""
         await asyncio.gather(*(self.man(member) for member in self._core.state.living()))
 
     async def man(self, member: MemberState) -> None:
+        """Start its next incarnation, unless it has a process."""
         station = self.station(member.boot.agent)
         async with station.gate:
             if station.handle is not None:
                 return
-            handle = None
-            if member.incarnation:
-                handle = await self._runtime.find(member.boot.agent, member.incarnation)
-            if handle is None:
-                handle = await self._start(member)
-            self._attach(member, station, handle)
+            handle = await self._start(member)
+            status = AgentStatus(agent=member.boot.agent, incarnation=member.incarnation, state="starting")
+            self._attach(member, station, handle, status)
 
     async def _start(self, member: MemberState) -> AgentHandle:
         number = member.incarnation + 1
@@ -72,9 +88,9 @@ class Crew:
         boot = member.boot.model_copy(update={"incarnation": number, "env": env})
         return await self._runtime.start(boot)
 
-    def _attach(self, member: MemberState, station: Station, handle: AgentHandle) -> None:
+    def _attach(self, member: MemberState, station: Station, handle: AgentHandle, status: AgentStatus) -> None:
         station.handle = handle
-        station.status = AgentStatus(agent=member.boot.agent, incarnation=member.incarnation, state="starting")
+        station.status = status
         station.ready.set()
         self._core.own(self._watch(member, station, handle))
 

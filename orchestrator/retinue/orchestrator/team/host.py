@@ -48,6 +48,9 @@ class NoMerges:
 
     busy = False
 
+    async def catch_up(self) -> None:
+        """Nothing is ever left undone."""
+
     def submit(self, task_id: str, agent: str, submission: object) -> None:
         raise AssertionError(f"task {task_id} of {agent} was submitted in a run that merges nothing: {submission}")
 
@@ -66,14 +69,19 @@ class TeamHost:
         self.lock.release()
 
 
-async def open_team(files: RunFiles, runtime: AgentRuntime, now: Callable[[], float] = time.time) -> TeamHost:
-    """Holds the run's lock from here on. Raises StateError when another process has it."""
+async def open_team(
+    files: RunFiles, runtime: AgentRuntime, now: Callable[[], float] = time.time, *, restarted: bool = False
+) -> TeamHost:
+    """Holds the run's lock from here on. Raises StateError when another process has it.
+
+    restarted   the team's process died, and this is the next one, which nobody asked for
+    """
     lock = await _lock(files.dir.lock)
     try:
-        recovered = await asyncio.to_thread(recover_team, files.dir.ledger)
+        recovered = await asyncio.to_thread(recover_team, files.dir.ledger, now())
         redact = Redactor(files.private.secrets).body
         writer = LedgerWriter.open(files.dir.ledger, "team", recovered.incarnation + 1, now, redact=redact)
-        return await _assemble(files, runtime, now, lock, recovered, writer)
+        return await _assemble(files, runtime, now, lock, recovered, writer, restarted=restarted)
     except BaseException:
         lock.release()
         raise
@@ -86,6 +94,8 @@ async def _assemble(
     lock: RunLock,
     recovered: Recovered,
     writer: LedgerWriter,
+    *,
+    restarted: bool,
 ) -> TeamHost:
     plan = files.plan
     core = TeamCore(plan, recovered.state, LedgerJournal(writer), _environments(files, recovered), now)
@@ -95,13 +105,15 @@ async def _assemble(
     git = Git(search_path=files.private.base.get("PATH", os.defpath))
     depot = await Depot.open(git, files.dir.root) if plan.has_depot else None
     finisher = Finisher(files, git, depot)
-    service = TeamService(core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at)
+    service = TeamService(
+        core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at, recovered.uptime
+    )
     if depot is not None:
         await run_setup(core, depot, KeeperShell(), files)
     merges = await _merges(core, depot, files, finisher, service)
+    await service.open(merges, restarted=restarted)
     if isinstance(merges, MergeDriver):
         core.own(merges.run())
-    await service.open(merges)
     return TeamHost(files, service, writer, lock)
 
 

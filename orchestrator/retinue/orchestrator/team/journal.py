@@ -7,12 +7,14 @@ from pathlib import Path
 
 from retinue.agents.boot import AgentLimits
 from retinue.agents.records import MessageClosed
+from retinue.orchestrator.ledger.frames import OPENED
 from retinue.orchestrator.ledger.parse import body_of, parse_agent_record, parse_team_record
 from retinue.orchestrator.ledger.reader import read_all
 from retinue.orchestrator.ledger.records import TEAM_WRITER, TeamRecord
 from retinue.orchestrator.ledger.writer import LedgerWriter
 from retinue.orchestrator.team.budget import Account, Budget, Price
 from retinue.orchestrator.team.state import TeamState
+from retinue.orchestrator.team.uptime import Uptime
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class Recovered:
     state: TeamState = field(default_factory=TeamState)
     incarnation: int = 0
     started_at: float | None = None
+    uptime: Uptime = field(default_factory=Uptime)
     spent: list[tuple[str, MessageClosed]] = field(default_factory=list[tuple[str, MessageClosed]])
 
     def budget(self, limits: AgentLimits, price: Price) -> Budget:
@@ -47,13 +50,18 @@ class Recovered:
         return made
 
 
-def recover_team(ledger: Path) -> Recovered:
-    """Blocking: reads the whole file. A run without a ledger is a new one."""
+def recover_team(ledger: Path, now: float | None = None) -> Recovered:
+    """Blocking: reads the whole file. A run without a ledger is a new one. `now`: the run is up again from then on."""
     found = Recovered()
     if not ledger.exists():
         return found
+    gaps: list[tuple[float, float]] = []
+    last = None
     for record in read_all(ledger, voided=False):
         found.started_at = record.at if found.started_at is None else found.started_at
+        if last is not None and record.kind == OPENED and record.writer == TEAM_WRITER:
+            gaps.append((record.at, max(0.0, record.at - last)))
+        last = record.at
         if record.writer == TEAM_WRITER:
             found.incarnation = max(found.incarnation, record.incarnation)
             typed = parse_team_record(record.kind, record.body)
@@ -63,4 +71,7 @@ def recover_team(ledger: Path) -> Recovered:
             closed = parse_agent_record(record.kind, record.body)
             if isinstance(closed, MessageClosed):
                 found.spent.append((record.writer, closed))
+    if last is not None and now is not None:
+        gaps.append((now, max(0.0, now - last)))
+    found.uptime = Uptime(tuple(gaps))
     return found

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, assert_never
 
 from retinue.agents.identity import name_of
 from retinue.agents.mail.envelopes import TaskReturned
-from retinue.orchestrator.ledger.records import MergeIntended, WorkMerged, WorkReturned
+from retinue.orchestrator.ledger.records import MergeIntended, WorkMerged, WorkReturned, WorkSubmitted
 from retinue.orchestrator.merging.git_merge import Candidate, Conflict, Strategy, build_candidate
 from retinue.orchestrator.merging.queue import (
     Broke,
@@ -30,6 +30,7 @@ from retinue.orchestrator.merging.queue import (
     Passed,
     Rejected,
     Return,
+    State,
     Submitted,
     TipElsewhere,
     Verify,
@@ -40,10 +41,13 @@ from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.workspaces.bare import GuardTripped
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Identity
-from retinue.tools.errors import RetinueError, StateError
+from retinue.tools.errors import InvariantBroken, RetinueError, StateError
 from retinue.tools.ports import TaskView
 
 log = logging.getLogger(__name__)
+
+RETURN_CHARS = 4_000
+"""Of what a check said, as it is recorded and mailed: the same before and after a restart."""
 
 Reason = Literal["conflict", "done_when", "verify", "nothing_submitted"]
 
@@ -80,6 +84,38 @@ class MergeDriver:
 
     def submit(self, task_id: str, agent: str, submission: Submission) -> None:
         self._feed(Submitted(task_id, agent, submission.branch, submission.sha))
+
+    async def catch_up(self) -> None:
+        """The queue's word counts: what it landed or returned, board and author hear of now, and again is no harm.
+        What an agent was told is submitted, and the queue never heard of, it hears of now."""
+        board = self.core.state.board
+        coming = {effect.item.task for effect in self.effects if not isinstance(effect, Halt)}
+        if self.queue.tip != self.core.plan.base_sha:
+            await self._show(self.queue.tip)
+        for task in list(board.tasks.values()):
+            item = self.queue.items.get(task.id)
+            if task.id in coming:
+                continue
+            if task.status == "verifying" and (item is None or item.sha != task.sha):
+                await self._submit_late(task)
+            elif item is None:
+                continue
+            elif item.state is State.LANDED and task.status == "verifying":
+                await self.host.tasks_changed([board.merged(task.id, item.sha)])
+            elif item.state is State.RETURNED and task.status in ("verifying", "in_progress"):
+                await self._give_back(item, *self._last_return(task.id))
+
+    async def _submit_late(self, task: TaskView) -> None:
+        owner = self.core.state.by_name(task.owner or "")
+        if owner is None or task.branch is None or task.sha is None:
+            raise InvariantBroken(f"task {task.id} is with the merge queue, and nobody handed it in")
+        agent = owner.boot.agent
+        await self.core.record(WorkSubmitted(task_id=task.id, agent=agent, branch=task.branch, sha=task.sha))
+        self.submit(task.id, agent, Submission(task.branch, task.sha))
+
+    def _last_return(self, task_id: str) -> tuple[str, str]:
+        records = [r for r in self.core.state.queue if isinstance(r, WorkReturned) and r.task_id == task_id]
+        return records[-1].reason, records[-1].output
 
     def push(self, effects: Sequence[Effect]) -> None:
         self.effects.extend(effects)
@@ -207,24 +243,27 @@ class MergeDriver:
             log.warning("the result branch was left alone: %s", error)
 
     async def _return(self, effect: Return) -> None:
-        item, task_id = effect.item, effect.item.task
+        item = effect.item
+        output = effect.output[:RETURN_CHARS]
         await self.core.record(
-            WorkReturned(
-                task_id=task_id, agent=item.agent, sha=item.sha, reason=effect.reason, output=effect.output[:4000]
-            )
+            WorkReturned(task_id=item.task, agent=item.agent, sha=item.sha, reason=effect.reason, output=output)
         )
-        board = self.core.state.board
+        await self._give_back(item, effect.reason, output)
+
+    async def _give_back(self, item: Item, reason: str, output: str) -> None:
+        board, task_id = self.core.state.board, item.task
         if item.holder == "human":
-            note = f"returned {item.returns} times, last: {effect.reason}"
-            await self.host.tasks_changed([board.failed(task_id, note)])
+            await self.host.tasks_changed([board.failed(task_id, f"returned {item.returns} times, last: {reason}")])
             return
-        task = board.returned(task_id, effect.reason)
-        await self.host.tasks_changed([task])
+        task = board.tasks[task_id]
+        if task.status == "verifying":
+            task = board.returned(task_id, reason)
+            await self.host.tasks_changed([task])
         body = TaskReturned(
             task_id=task_id,
             subject=task.subject,
-            reason=_reason(effect.reason),
-            output=f"{effect.reason}\n{effect.output}".strip(),
+            reason=_reason(reason),
+            output=f"{reason}\n{output}".strip(),
             returns=item.returns,
         )
         await self.host.returned(item.holder, item.agent, f"returned/{task_id}/{item.returns}/{item.holder}", body)
@@ -248,6 +287,10 @@ class MergePort(Protocol):
     @property
     def busy(self) -> bool:
         """Something waits, is checked, or is about to land."""
+        ...
+
+    async def catch_up(self) -> None:
+        """Finish what the team's death left half done between the queue and the board."""
         ...
 
     def submit(self, task_id: str, agent: str, submission: Submission) -> None: ...

@@ -30,6 +30,7 @@ from retinue.orchestrator.team.merges import MergePort
 from retinue.orchestrator.team.post import Post
 from retinue.orchestrator.team.state import MemberState
 from retinue.orchestrator.team.supervision import RestartPolicy
+from retinue.orchestrator.team.uptime import Uptime
 from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChange, TaskDraft, TaskView
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class TeamService:
         definitions: Definitions,
         on_finish: OnFinish,
         started_at: float | None = None,
+        uptime: Uptime | None = None,
     ) -> None:
         self.core = core
         self.budget = budget
@@ -56,22 +58,30 @@ class TeamService:
         self._on_finish = on_finish
         self.crew = Crew(core, runtime, RestartPolicy(), self._ended)
         self.post = Post(core, self.crew)
-        self.children = Children(core, self.crew, self.post, definitions)
+        self.children = Children(core, self.crew, definitions)
         self._merges: MergePort | None = None
         self._announced: set[str] = set()
         self._spent: set[str] = set()
         self._ending = False
         self._started_at = core.now() if started_at is None else started_at
+        self._uptime = uptime or Uptime()
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
-    async def open(self, merges: MergePort) -> None:
-        """Man every station and begin to tend. The same for a new run, a resumed one, and a restarted team."""
+    async def open(self, merges: MergePort, *, restarted: bool = False) -> None:
+        """Man every station and begin to tend: a new run, a resumed one, or, with `restarted`, a team whose process
+        died. That one goes on with what it was doing, which may be to end."""
         self._merges = merges
         for member in self.core.state.living():
             self.budget.open(member.boot.agent, member.boot.limits)
-        if self.core.state.phase != "running":
+        await self.crew.adopt()
+        phase = self.core.state.phase
+        if phase in ("done", "failed") or (restarted and phase in ("draining", "stopped")):
+            await self._end_again(phase)
+            return
+        if phase != "running":
             await self.core.record(PhaseChanged(phase="running"))
+        await merges.catch_up()
         await self._announce_ready()
         await self.crew.muster()
         self.core.own(self._tend())
@@ -83,10 +93,16 @@ class TeamService:
         wall = self.core.plan.limits.wall_s
         if wall is None:
             return
-        await asyncio.sleep(max(0.0, self._started_at + wall - self.core.now()))
+        await asyncio.sleep(max(0.0, wall - self._uptime.since(self._started_at, self.core.now())))
         text = f"the run has used its {wall:.0f} s (limits.wall)"
         await self.core.record(BudgetSpent(scope="run", text=text))
         await self._finish(False, text)
+
+    async def _end_again(self, phase: RunPhase) -> None:
+        await self.crew.drain()
+        if phase == "draining":
+            await self._close("stopped", "resume continues it")
+        self.finished.set()
 
     async def drain(self) -> dict[str, str]:
         """Stop resumably: every agent finishes its step. Says how each of them ended."""
@@ -201,8 +217,9 @@ class TeamService:
         self.budget.settle(agent, step - 1, model, settled)
         now = self.core.now()
         starts = self.core.state.members[agent].starts
-        elapsed = now - self._started_at
-        answer = self.budget.reserve(agent, step, model, tokens, elapsed, now - starts[0] if starts else 0.0)
+        elapsed = self._uptime.since(self._started_at, now)
+        own_elapsed = self._uptime.since(starts[0], now) if starts else 0.0
+        answer = self.budget.reserve(agent, step, model, tokens, elapsed, own_elapsed)
         if not answer.ok and answer.text not in self._spent:
             self._spent.add(answer.text)
             await self.core.record(BudgetSpent(scope=agent, text=answer.text))
