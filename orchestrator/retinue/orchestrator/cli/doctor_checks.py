@@ -26,6 +26,10 @@ LATER_PARTS = {
     "sandboxed tools": "run teams that you do not trust in a container or a virtual machine",
     "hibernation of idle agents": "count 50 MB of memory for each agent",
     "agents on other nodes": "start smaller teams",
+    "rates shared by agents": "a limited agent waits by itself; start fewer agents on a small rate",
+    "priorities of agents": "first come, first served",
+    "classifier of calls": "write allow and deny rules",
+    "dead-letter view": "`retinue logs RUN` shows all mail",
 }
 _HTTP_OK = range(200, 300)
 _HTTP_REFUSED = (401, 403)
