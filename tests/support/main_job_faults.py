@@ -28,7 +28,7 @@ TAIL = 2
 """Letters that follow the dropped one."""
 FAR = 40
 """Lines between two faults in one file: they are different places for a merge, and for a reader."""
-SLOWEST_S = 5.0
+SLOWEST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
