@@ -183,16 +183,17 @@ def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[
     from retinue.orchestrator.cli.output import console
 
     run = launched.files.plan.run
-    if detach:
-        asyncio.run(session.opened(launched.team))
-        typer.echo(run)
-        _note(f"watch it with: retinue logs {run} -f{place.flags}")
-        return 0
-    watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags, started)
-    code = asyncio.run(watching)
-    if not launched.files.dir.is_live():
-        launched.release()
-    return code
+    try:
+        if detach:
+            asyncio.run(session.opened(launched.team))
+            typer.echo(run)
+            _note(f"watch it with: retinue logs {run} -f{place.flags}")
+            return 0
+        watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags, started)
+        return asyncio.run(watching)
+    finally:
+        if not launched.files.dir.is_live():
+            launched.release()
 
 
 def resume(
