@@ -20,6 +20,10 @@ CALL_S = 20.0
 """Deadline of an ordinary call between actors. Long waits are many short calls."""
 
 
+MOST_WORDS = 4_000
+"""Characters of an error of another process that are passed on."""
+
+
 def pack(message: BaseModel) -> bytes:
     """Lone surrogates survive: tool output may hold them."""
     packed = msgpack.packb(message.model_dump(mode="python"), unicode_errors="surrogatepass")
@@ -45,7 +49,7 @@ async def ask(call: Awaitable[T], deadline_s: float = CALL_S) -> T:
     except (RayActorError, GetTimeoutError) as error:
         raise Unreachable(f"the process is gone or cannot be reached: {type(error).__name__}") from error
     except RayTaskError as error:
-        raise Unreachable(f"the call failed: {cause_of(error)}") from error
+        raise Unreachable(str(error.cause).strip()[:MOST_WORDS] or "the call failed") from error
 
 
 def cause_of(error: RayTaskError) -> str:
