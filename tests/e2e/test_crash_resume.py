@@ -7,11 +7,13 @@ import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from random import Random
 from zlib import crc32
 
 import pytest
 
 from retinue.orchestrator.cluster import own
+from support.chaos import SINGLE, Storm
 from support.crash_scene import Scene, Spy, eventually, kill_cluster, spy_on
 from support.invariants import assert_invariants
 
@@ -172,3 +174,10 @@ def test_a_run_is_stopped_and_resumed_at_once_by_two_people(scene: Scene) -> Non
     assert viewer.ended()[0] == 1, "the run that it showed was stopped"
     assert [first.ended()[0], second.ended()[0]] == [0, 0]
     must_end_well(scene)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_run_survives_three_kills_at_random(scene: Scene, spy: Spy, seed: int) -> None:
+    storm = Storm(scene, Random(seed), SINGLE, spy)
+    storm.rage(3)
+    assert len(storm.kills) == 3
