@@ -187,8 +187,8 @@ class Stage:
     merges: MemoryMerges
     finished: list[bool]
 
-    async def open(self) -> None:
-        await self.service.open(self.merges)
+    async def open(self, *, restarted: bool = False) -> None:
+        await self.service.open(self.merges, restarted=restarted)
 
     async def rest(self, *puppets: Puppet) -> None:
         for puppet in puppets:
@@ -226,6 +226,23 @@ def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None, w
     budget = Budget(Account(AgentLimits()), lambda _model, _usage: 0.0)
     service = TeamService(core, theatre, budget, builtin_definitions().get, on_finish)
     return Stage(service, journal, theatre, merges, finished)
+
+
+def successor(team: Stage) -> Stage:
+    """The team's next process: knows what the ledger says, and finds the agents that live."""
+    plan = team.service.core.plan
+    state = TeamState()
+    for record in (*_first(plan), *team.journal.records):
+        state.apply(record)
+    core = TeamCore(plan, state, team.journal, lambda _boot: {"PATH": "/bin"}, now=lambda: 0.0)
+
+    async def on_finish(ok: bool) -> str:
+        team.finished.append(ok)
+        return ""
+
+    budget = Budget(Account(AgentLimits()), lambda _model, _usage: 0.0)
+    service = TeamService(core, team.theatre, budget, builtin_definitions().get, on_finish)
+    return Stage(service, team.journal, team.theatre, team.merges, team.finished)
 
 
 def _first(plan: LaunchPlan) -> list[TeamRecord]:
