@@ -234,3 +234,23 @@ def test_mail_of_the_human_wakes_an_idle_agent(place: Bench) -> None:
         assert logs.wait() == 0
     assert violations(place.run_dir("r") / "ledger.rlog") == []
     assert place.git("show", "retinue/r/result:word.txt") == "plover"
+
+
+def test_a_recording_of_a_run_is_a_model_for_another(place: Bench) -> None:
+    prepare(
+        place,
+        "permissions: {mode: acceptEdits}\nagents:\n  ada: {prompt: Write it.}\n",
+        {
+            "ada": [
+                {"calls": {"Write": {"file_path": "new.txt", "content": "from the script\n"}}},
+                {"say": "Written."},
+            ]
+        },
+    )
+    up(place)
+    (place.root / "script.yaml").write_text("version: 1\nagents: {ada: [{say: I would say something else.}]}\n")
+    again = place.retinue("up", "spec.yaml", "--run-id", "again", "--ephemeral", "--model", "replay:r")
+    assert again.returncode == 0, again.stdout + again.stderr
+    ada = place.view("again").agents["ada~1"]
+    assert (ada.model, ada.calls, ada.last_text) == ("replay:r", 1, "Written.")
+    assert (place.run_dir("again") / "wt" / "ada~1" / "new.txt").read_text() == "from the script\n"

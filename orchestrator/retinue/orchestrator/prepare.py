@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -125,8 +124,3 @@ def _spec_copy(loaded: LoadedSpec) -> str:
     lines += [f"# --model {loaded.model}"] if loaded.model else []
     lines += [f"# variables: {loaded.variables.model_dump_json()}"]
     return "\n".join((*lines, loaded.source_text))
-
-
-def launching_environment() -> dict[str, str]:
-    """The one place where the environment of the launching shell is read for a run."""
-    return dict(os.environ)

@@ -12,8 +12,10 @@ from pydantic import SecretStr
 from retinue.agents.boot import AgentBoot
 from retinue.agents.model.messages import Wire
 from retinue.agents.model.port import ModelPort
+from retinue.agents.model.replay import Recording
 from retinue.agents.model.router import ModelSettings, open_model
-from retinue.orchestrator.state.paths import RunDir, write_private
+from retinue.orchestrator.ledger.recording import LedgerRecording
+from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
 from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.tools.errors import StateError
 from retinue.tools.shell.environment import GitIdentity, tool_environment
@@ -109,4 +111,8 @@ class RunFiles:
             api_key=SecretStr(private.api_key) if private.api_key else None,
             auth_token=SecretStr(private.auth_token) if private.auth_token else None,
         )
-        return open_model(ref, settings, folder=Path(plan.script_folder))
+        return open_model(ref, settings, folder=Path(plan.script_folder), recording=self._recording)
+
+    def _recording(self, run: str) -> Recording:
+        """Of an earlier run beside this one."""
+        return LedgerRecording(StateDir(self.dir.root.parent.parent).find(run).ledger)

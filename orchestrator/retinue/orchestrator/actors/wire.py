@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 import msgpack
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from retinue.orchestrator.runtime.port import Unreachable
@@ -33,10 +33,6 @@ def pack(message: BaseModel) -> bytes:
 
 def unpack(kind: type[M], data: bytes) -> M:
     return kind.model_validate(msgpack.unpackb(data, unicode_errors="surrogatepass"))
-
-
-def unpack_union(adapter: TypeAdapter[T], data: bytes) -> T:
-    return adapter.validate_python(msgpack.unpackb(data, unicode_errors="surrogatepass"))
 
 
 async def ask(call: Awaitable[T], deadline_s: float = CALL_S) -> T:

@@ -38,10 +38,6 @@ def mail_recipient(record: Record) -> str | None:
     return cast(str, envelope["recipient"]) if isinstance(envelope, dict) else None
 
 
-def belongs_to(record: Record, agent: str) -> bool:
-    return (mail_recipient(record) or record.writer) == agent
-
-
 def agent_records(frames: Iterable[Frame]) -> list[AgentRecord]:
     """Typed, in order; what is not an agent's record (such as `opened`) is left out."""
     parsed = (parse_agent_record(frame.kind, frame.body) for frame in frames)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from retinue.agents.boot import AgentBoot, AgentStatus
+from retinue.agents.boot import AgentStatus
 from retinue.orchestrator.ledger.records import AgentEnded, AgentLost, IncarnationStarted
 from retinue.orchestrator.runtime.port import AgentHandle, AgentOutcome, AgentRuntime, Unreachable
 from retinue.orchestrator.team.core import TeamCore
@@ -156,6 +156,3 @@ class Crew:
     async def kill_all(self) -> None:
         handles = [s.handle for s in self.stations.values() if s.handle is not None]
         await asyncio.gather(*(h.kill() for h in handles), return_exceptions=True)
-
-    def boots(self) -> list[AgentBoot]:
-        return [m.boot for m in self._core.state.living()]
