@@ -176,6 +176,17 @@ def test_a_run_is_stopped_and_resumed_at_once_by_two_people(scene: Scene) -> Non
     must_end_well(scene)
 
 
+def test_a_team_that_could_not_start_leaves_nothing_behind_and_a_resume_tries_again(scene: Scene, spy: Spy) -> None:
+    scene.write_spec(f"test -e {scene.gates}/setup")
+    code, _, err = scene.up().ended()
+    assert (code, "repo.setup failed in the worktree of" in err) == (3, True), err
+    eventually("nothing is left", lambda: spy.pids(scene.run) == {})
+    assert not scene.dir.is_live()
+    scene.open_gate("setup", "ada", "ben", "cleo")
+    assert scene.resume().ended()[0] == 0
+    must_end_well(scene)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_run_survives_three_kills_at_random(scene: Scene, spy: Spy, seed: int) -> None:
     storm = Storm(scene, Random(seed), SINGLE, spy)

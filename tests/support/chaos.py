@@ -67,9 +67,11 @@ class Storm:
 
     def _kill(self, victim: str) -> None:
         writer = {"team": "team", EVERYTHING: "team"} | {name: f"{name}~1" for name in NAMES}
-        pid = 0 if victim in ("viewer", EVERYTHING) else self._pid(victim)
+        pid = -1 if victim in ("viewer", EVERYTHING) else self._pid(victim)
+        if not pid:
+            return  # it was over before
         self.kills.append(Kill(victim, time.time(), len(self.scene.records()), writer.get(victim, "")))
-        if pid:
+        if pid > 0:
             os.kill(pid, signal.SIGKILL)
             return
         self.scene.viewers[-1].kill()
@@ -83,7 +85,9 @@ class Storm:
     def _pid(self, victim: str) -> int:
         if self.spy is None:
             self.spy = self._open.enter_context(spy_on(self._cluster()))
-        return self.spy.pid("retinue" if victim == "scheduler" else self.scene.run, victim)
+        look, namespace = self.spy.look, "retinue" if victim == "scheduler" else self.scene.run
+        eventually(f"there is a {victim}", lambda: self._is_over() or look(namespace, victim))
+        return look(namespace, victim)
 
     def _cluster(self) -> ClusterHandle:
         """Of the run as it is now; a resume that was begun is waited for."""

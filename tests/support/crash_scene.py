@@ -78,16 +78,16 @@ class Spy:
         return {name: pid for namespace, name, pid in rows if namespace == run and pid}
 
     def pid(self, run: str, name: str) -> int:
-        """Of the newest incarnation, for an agent's name."""
-        found: list[tuple[int, int]] = []
+        """Of the newest incarnation, for an agent's name. Waits until there is one."""
+        eventually(f"a process of {name}", lambda: self.look(run, name))
+        return self.look(run, name)
 
-        def there() -> bool:
-            for actor, pid in self.pids(run).items():
-                if actor == name or actor.startswith(f"{name}~"):
-                    found.append((int(actor.rpartition(".")[2] or 0) if "." in actor else 0, pid))
-            return bool(found)
-
-        eventually(f"a process of {name}", there)
+    def look(self, run: str, name: str) -> int:
+        """The same now; 0 when there is none."""
+        found = [(0, 0)]
+        for actor, pid in self.pids(run).items():
+            if actor == name or actor.startswith(f"{name}~"):
+                found.append((int(actor.rpartition(".")[2]) if "." in actor else 0, pid))
         return max(found)[1]
 
 
@@ -145,14 +145,20 @@ class Scene:
     # --- before ---
 
     @classmethod
-    def make(cls, root: Path, run: str, flags: tuple[str, ...], env: Mapping[str, str], *, slow: float = 0) -> Scene:
-        """`slow` is how many tokens the model speaks in a second; none given: as fast as it can."""
+    def make(cls, root: Path, run: str, flags: tuple[str, ...], env: Mapping[str, str]) -> Scene:
         scene = cls(root, run, flags, env)
         scene.gates.mkdir(parents=True)
         _repository(scene.repo)
-        (root / "team.yaml").write_text(json.dumps(_spec(scene)))
-        (root / "script.yaml").write_text(json.dumps(_script(scene, slow)))
+        scene.write_spec()
+        turns = {name: list(_turns(scene, name)) for name in NAMES}
+        (root / "script.yaml").write_text(json.dumps({"version": 1, "agents": turns}))
         return scene
+
+    def write_spec(self, *setup: str) -> None:
+        """`setup`: commands that prepare each worktree."""
+        spec = _spec(self)
+        spec["repo"] = {"path": str(self.repo), "setup": list(setup)}
+        (self.root / "team.yaml").write_text(json.dumps(spec))
 
     @property
     def repo(self) -> Path:
@@ -367,7 +373,6 @@ def _spec(scene: Scene) -> dict[str, object]:
     return {
         "version": 1,
         "name": "relay",
-        "repo": {"path": str(scene.repo)},
         "model": "script:script.yaml",
         "permissions": {"mode": "bypassPermissions"},
         "agents": {name: {"definition": "coder", "description": f"writes {name}.txt"} for name in NAMES},
@@ -384,11 +389,6 @@ def _spec(scene: Scene) -> dict[str, object]:
         ],
         "limits": {"turns": 300, "wall": "10m"},
     }
-
-
-def _script(scene: Scene, slow: float) -> dict[str, object]:
-    pace = {"tokens_per_second": slow} if slow else {}
-    return {"version": 1, "pace": pace, "agents": {name: list(_turns(scene, name)) for name in NAMES}}
 
 
 def _turns(scene: Scene, name: str) -> Iterator[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ class AgentLink:
     async def kill(self) -> None:
         """The process first, then whatever its shells left behind, which a kept death signal has mostly ended."""
         kill(self.actor)
-        reap(f"{self.run}/{self.agent}/")
+        await asyncio.to_thread(reap, f"{self.run}/{self.agent}/")
 
     async def ended(self) -> AgentOutcome:
         try:

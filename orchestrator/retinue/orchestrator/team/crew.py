@@ -122,7 +122,8 @@ class Crew:
             await self._end(member, station, AgentOutcome(lost=True, how=why))
             return
         await asyncio.sleep(verdict.delay_s)
-        await self.man(member)
+        if self._core.state.phase == "running":
+            await self.man(member)
 
     async def _end(self, member: MemberState, station: Station, outcome: AgentOutcome) -> None:
         await self._on_ended(member, outcome)
