@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -192,7 +193,8 @@ def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[
         watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags, started)
         return asyncio.run(watching)
     finally:
-        if not launched.files.dir.is_live():
+        # Others end by themselves, and somebody may just be resuming this run there.
+        if launched.cluster.ephemeral and not launched.files.dir.is_live():
             launched.release()
 
 
@@ -210,7 +212,6 @@ def resume(
     retinue resume demo
     """
     from retinue.orchestrator.cli import session
-    from retinue.orchestrator.cluster import own
     from retinue.orchestrator.run_files import RunFiles
 
     place = place_of(state_dir, ephemeral, address)
@@ -218,15 +219,25 @@ def resume(
     # Of two at once, the second finds a live run.
     with session.starting(files) as started:
         asyncio.run(session.has_left(files))
-        phase = session.phase_of(files)
-        if files.dir.is_live():
-            cluster = own.recall_cluster(files.dir.root)
-        elif phase in ("done", "failed"):
-            raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
-        else:
-            cluster = ensure_cluster(place)
-        launched = start(files, cluster, place)
+        launched = start(files, _cluster_of(files, session.phase_of(files), place), place)
         raise typer.Exit(_show(launched, place, detach=detach, started=started))
+
+
+def _cluster_of(files: RunFiles, phase: str, place: Place) -> ClusterHandle:
+    """Where the run's actors are or will be. While Ray restarts its team a run only looks as if it were not live; a
+    second team elsewhere would work beside the agents of the first."""
+    from retinue.orchestrator.cluster import own
+
+    if files.dir.is_live():
+        return own.recall_cluster(files.dir.root)
+    if phase in ("done", "failed"):
+        raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
+    if phase != "stopped":
+        with suppress(StateError):
+            known = own.recall_cluster(files.dir.root)
+            if known.folder is not None:
+                return known
+    return ensure_cluster(place)
 
 
 def register(app: typer.Typer) -> None:
