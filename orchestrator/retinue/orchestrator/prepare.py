@@ -10,6 +10,7 @@ from pathlib import Path
 
 from retinue.agents.boot import RuleSet
 from retinue.agents.definition import AgentDefinition, builtin_definitions, parse_definition
+from retinue.agents.mail.envelopes import TEAM
 from retinue.orchestrator.launch import Where, plan_launch
 from retinue.orchestrator.run_files import RunFiles, lend
 from retinue.orchestrator.spec.environment import repository_path
@@ -93,7 +94,8 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         if plan.has_depot and user is not None and base is not None:
             plan = await _make_worktrees(loaded, launch, plan, git, user, base, run)
         write_private(run.spec, _spec_copy(loaded))
-        private = lend(launch.env, {m.name: m.env for m in loaded.spec.members()}, loaded.secrets)
+        tools = {TEAM: loaded.spec.env, **{m.name: m.env for m in loaded.spec.members()}}
+        private = lend(launch.env, tools, loaded.secrets)
         RunFiles(run).write(plan, private)
         return run
     except BaseException:

@@ -25,7 +25,7 @@ class PrivateEnv(Wire):
     """What the launching shell lent to the run. Lies in a 0600 file, is never recorded, and is never passed on whole.
 
     base    variables that tools may see (PATH, HOME, language, time zone)
-    tools   `env` of the spec with its variables filled in, by agent name
+    tools   `env` of the spec with its variables filled in, by agent name; under `team` what is for all
     secrets values that no record may show
     """
 
@@ -92,7 +92,7 @@ class RunFiles:
         write_private(self.dir.root / "plan.json", plan.model_dump_json())
 
     def environment_of(self, boot: AgentBoot, owner: str) -> dict[str, str]:
-        """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts."""
+        """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts, or `team`."""
         tmp = self.dir.tmp / boot.agent
         tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         return tool_environment(

@@ -175,7 +175,7 @@ async def _merges(
         gone=gone,
         withdrawn=withdrawn,
     )
-    checks = ShellChecks(KeeperShell(), files.environment_of(core.plan.members[0], ""), files.dir, core.plan.run)
+    checks = ShellChecks(KeeperShell(), files.environment_of(core.plan.members[0], TEAM), files.dir, core.plan.run)
     driver = MergeDriver(core, depot, queue, checks, finisher.mirror, service)
     driver.push(effects)
     return driver
