@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from retinue.agents.identity import name_of
-from retinue.agents.records import TurnClosed
+from retinue.agents.records import MessageClosed, TurnClosed
 from retinue.orchestrator.ledger.records import WorkMerged
 from support.main_job_checks import assert_all_is_mended, assert_nothing_is_left, main_job, prepare
 from support.main_job_package import fetch_source
@@ -46,6 +46,7 @@ def test_the_same_team_does_it_over_http_and_the_key_is_seen_nowhere(job: MainJo
         finished = job.up("--model", "anthropic:claude-sonnet-5-5", **access)
     assert_all_is_mended(job, finished, faults, source)
     assert_nothing_is_left(job, before)
+    assert {r.model for _, r in job.records() if isinstance(r, MessageClosed)} == {"anthropic:claude-sonnet-5-5"}
     for sight in job.sights():
         assert sight.keys == ((finished.pid, "environ"),), "only the command that was given the key has it"
     holders = {path.name for path in job.dir.rglob("*") if path.is_file() and job.key.encode() in path.read_bytes()}

@@ -84,6 +84,7 @@ def _assert_agents_kept_to_themselves(job: MainJob) -> None:
     homes = {(sight.tag.split("/")[1], Path(sight.cwd)) for sight in job.sights()}
     worktrees = {(f"{name}~1", job.dir / "wt" / f"{name}~1") for name in MENDERS}
     assert homes == worktrees | {("team", job.dir / "verify")}
+    assert {sight.spec_env for sight in job.sights()} == {"mend"}, "agents and checks have the spec's environment"
     results = [record.result for _, record in job.records() if isinstance(record, ToolFinished)]
     assert results
     assert not [result for result in results if result.denied]

@@ -44,6 +44,7 @@ def holds(pid, what):
 pids = [name for name in os.listdir("/proc") if name.isdigit()]
 seen = {{
     "tag": os.environ.get("RETINUE_CALL", ""),
+    "spec_env": os.environ.get("MAIN_JOB", ""),
     "cwd": os.getcwd(),
     "args": sys.argv[1:],
     "keys": [[int(pid), what] for pid in pids for what in ("cmdline", "environ") if holds(pid, what)],
@@ -58,6 +59,7 @@ class Sight(BaseModel):
     """What a command of the run saw of the machine. `keys`: where in /proc the key stood at that moment."""
 
     tag: str
+    spec_env: str
     cwd: str
     args: tuple[str, ...]
     keys: tuple[tuple[int, str], ...]
@@ -202,6 +204,7 @@ def spec_of(faults: Sequence[Fault], repo: Path) -> dict[str, JsonValue]:
         "agents": {name: {"definition": "coder"} for name in MENDERS},
         "tasks": [*tasks, keep],
         "limits": {"turns": 100, "wall": "2m"},
+        "env": {"MAIN_JOB": "mend"},
     }
     return TypeAdapter(dict[str, JsonValue]).validate_python(spec)
 
