@@ -54,6 +54,15 @@ def test_the_same_team_does_it_over_http_and_the_key_is_seen_nowhere(job: MainJo
     assert job.key not in finished.output
 
 
+def test_a_launch_that_fails_leaves_no_cluster(job: MainJob, source: Path) -> None:
+    prepare(job, source, 2)
+    job.dir.mkdir(parents=True)
+    finished = job.up()
+    assert finished.code == 2
+    assert "exists already" in finished.output
+    assert job.left() == []
+
+
 def test_an_agent_that_reads_another_line_fails_and_so_does_the_run(job: MainJob, source: Path) -> None:
     _, before = prepare(job, source, 3)
     script = job.script.read_text()

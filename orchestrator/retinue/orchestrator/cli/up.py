@@ -114,6 +114,7 @@ class Launched:
 
 def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launched:
     """Everything between a checked spec and a team at work. When it fails, no run is left behind."""
+    from retinue.orchestrator.cluster import own
     from retinue.orchestrator.prepare import prepare_run
     from retinue.orchestrator.run_files import RunFiles
 
@@ -124,6 +125,8 @@ def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launc
             made = await prepare_run(loaded, launch)
         except BaseException:
             await asyncio.gather(cluster, return_exceptions=True)
+            if place.ephemeral and cluster.exception() is None:
+                own.release_run(cluster.result(), launch.run)
             raise
         return made, await cluster
 
