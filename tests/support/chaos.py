@@ -58,9 +58,11 @@ class Storm:
         self.scene.must_be_done()
 
     def back_s(self, kill: Kill) -> float | None:
-        """Seconds until the next process of who was killed wrote its first record."""
+        """Seconds until the next process of who was killed wrote its first record, if nothing else ended it before."""
         later = [f.at for f in self.scene.frames if f.kind == OPENED and f.at >= kill.at and f.writer == kill.writer]
-        return min(later) - kill.at if later else None
+        others = [k.at for k in self.kills if k.victim == EVERYTHING and k.at > kill.at]
+        back = min(later, default=None)
+        return None if back is None or min(others, default=back) < back else back - kill.at
 
     def _is_over(self) -> bool:
         return self.scene.phase() in ("done", "failed")
