@@ -38,8 +38,8 @@ _TAIL = 5
 _RETURNED = {
     "conflict": (
         "Your work conflicts with what has landed since. In your worktree run `git merge team/tip`, resolve the "
-        "conflicts so that both sides keep their intent, `git add` the files, run the tests, and set the task completed "
-        "again."
+        "conflicts so that both sides keep their intent, `git add` the files, run the tests, and set the task "
+        "completed again."
     ),
     "done_when": (
         "The task's own check failed on your work as it would land. Find out why (`git merge team/tip` shows you the "
