@@ -29,7 +29,7 @@ test: check unit live ## All checks and tests
 check: $(VENV)/.installed-dev ## Linter, formatter, types, import contracts, module sizes
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
-	@$(BIN)/basedpyright
+	@$(BIN)/basedpyright --project pyproject.toml
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tests/support/sizes.py tools agents orchestrator
 

@@ -106,10 +106,11 @@ class Launched:
     cluster: ClusterHandle
 
     def release(self) -> None:
-        """The run is over: a cluster that was only for it ends now."""
+        """If the run is over, a cluster that was only for it ends now. A kept one may be in use for a resumed run."""
         from retinue.orchestrator.cluster import own
 
-        own.release_run(self.cluster, self.files.plan.run)
+        if self.cluster.ephemeral and not self.files.dir.is_live():
+            own.release_run(self.cluster, self.files.plan.run)
 
 
 def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launched:
@@ -196,9 +197,7 @@ def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[
         watching = session.watch(launched.files, launched.team, console(), console(stderr=True), place.flags, started)
         return asyncio.run(watching)
     finally:
-        # Others end by themselves, and somebody may just be resuming this run there.
-        if launched.cluster.ephemeral and not launched.files.dir.is_live():
-            launched.release()
+        launched.release()
 
 
 def resume(
