@@ -48,6 +48,10 @@ def test_a_limit_that_is_reached_or_cannot_be_priced_refuses(limits: dict[str, o
     assert budget(**limits).reserve("a", 1, model, 10, 6.0, 0).text.startswith(text)
 
 
+def test_without_a_limit_in_dollars_a_model_needs_no_price() -> None:
+    assert budget(usd=None, tokens=100).reserve("a", 1, "unknown", 10, 0, 0).ok
+
+
 def test_a_repeated_question_or_settlement_counts_once() -> None:
     once = budget(requests=1, tokens=100)
     assert once.reserve("a", 1, "m", 60, 0, 0) == once.reserve("a", 1, "m", 60, 0, 0)

@@ -41,6 +41,14 @@ def test_the_smallest_spec_gets_the_documented_defaults() -> None:
     )
 
 
+def test_no_limit_in_dollars_is_a_word_of_its_own_and_survives_a_dump() -> None:
+    spec = load(f"{SMALL}limits: {{usd: none}}\n")
+    assert spec.limits.usd is None
+    assert TeamSpec.model_validate(spec.model_dump()) == spec
+    with pytest.raises(SpecError, match="found nothing"):
+        load(f"{SMALL}limits:\n  usd:\n")
+
+
 def test_short_forms_become_the_long_ones() -> None:
     spec = load(SMALL + "tasks: [{subject: x, done_when: make test}]\nmerge: {verify: make test}\n")
     assert spec.model is not None

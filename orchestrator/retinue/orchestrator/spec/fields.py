@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, cast
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, WithJsonSchema
+from pydantic import BeforeValidator, GetJsonSchemaHandler, PlainSerializer, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -110,6 +110,15 @@ def _usd(value: object) -> float:
     return _number(value, "an amount of US dollars above 0, as in 5 or 0.50")
 
 
+def _usd_limit(value: object) -> float | None:
+    """`none` is a word, not an empty value: nobody lifts the limit by leaving a line half written."""
+    return None if value == "none" else _usd(value)
+
+
+def _usd_written(limit: float | None) -> float | str:
+    return "none" if limit is None else limit
+
+
 def seconds_of(value: object) -> float:
     """`90s`, `10m`, `1h`, `1.5h`, or a number of seconds."""
     expected = "a duration above 0, as in 90s, 10m or 1h"
@@ -208,6 +217,12 @@ EnvValue = Annotated[str, BeforeValidator(_env_value), WithJsonSchema({"type": "
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
 Replicas = Annotated[int, BeforeValidator(_replicas), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 100})]
 Usd = Annotated[float, BeforeValidator(_usd), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+UsdLimit = Annotated[
+    float | None,
+    BeforeValidator(_usd_limit),
+    PlainSerializer(_usd_written),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"const": "none"}]}),
+]
 Duration = Annotated[float, BeforeValidator(seconds_of), WithJsonSchema(_DURATION_SCHEMA)]
 Branch = Annotated[str, BeforeValidator(_branch), WithJsonSchema({"type": "string", "minLength": 1})]
 Base = Annotated[str, BeforeValidator(_base), WithJsonSchema({"type": "string", "minLength": 1})]

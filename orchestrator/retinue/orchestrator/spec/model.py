@@ -32,6 +32,7 @@ from retinue.orchestrator.spec.fields import (
     Text,
     Texts,
     Usd,
+    UsdLimit,
 )
 from retinue.tools.errors import SpecError
 
@@ -261,8 +262,8 @@ class TeamLimits(SpecPart):
     tokens: Count | None = None
     """Tokens, in and out. No limit when not given."""
 
-    usd: Usd = 5.0
-    """US dollars."""
+    usd: UsdLimit = 5.0
+    """US dollars. `none` lifts the limit, which a model without a known price needs."""
 
     turns: Count = 200
     """Requests to models."""
