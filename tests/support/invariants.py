@@ -107,15 +107,28 @@ def _incarnations(records: Iterable[Record]) -> list[str]:
 
 @dataclass(slots=True)
 class _Workspaces:
-    """Which agent's unsafe call is at work where."""
+    """Which agent's unsafe call is at work where, and since when. `effects` is how long each took, by agent and call.
 
+    A call's end is recorded after its lease was given back, so another agent's call may be recorded in between: of
+    others, what counts is how long the effect took. An agent's own calls come one after the other in the ledger too.
+    """
+
+    effects: dict[tuple[str, str], float]
     roots: dict[str, str] = field(default_factory=dict[str, str])
-    running: defaultdict[str, dict[tuple[str, str], str]] = field(
-        default_factory=lambda: defaultdict[str, dict[tuple[str, str], str]](dict)
+    running: defaultdict[str, dict[tuple[str, str], float]] = field(
+        default_factory=lambda: defaultdict[str, dict[tuple[str, str], float]](dict)
     )
 
     def root(self, agent: str) -> str:
         return self.roots.get(agent, agent)
+
+    def beside(self, agent: str, at: float) -> list[str]:
+        """The calls that are still at work when one of `agent` starts."""
+        return [
+            f"{call} of {other}"
+            for (other, call), since in self.running[self.root(agent)].items()
+            if other == agent or since + self.effects.get((other, call), float("inf")) > at
+        ]
 
     def died(self, agent: str) -> None:
         running = self.running[self.root(agent)]
@@ -130,7 +143,8 @@ def _unsafe_calls(records: Iterable[Record]) -> list[str]:
     """
     wrong: list[str] = []
     starts = Counter[tuple[str, int, str]]()
-    places = _Workspaces()
+    records = list(records)
+    places = _Workspaces(_effects(records))
     for record in records:
         typed = _team(record)
         if isinstance(typed, MemberAdded):
@@ -140,18 +154,25 @@ def _unsafe_calls(records: Iterable[Record]) -> list[str]:
         match _agent(record):
             case ToolStarted() as started if not started.read_only and started.tool not in REPEATABLE:
                 starts[(record.writer, started.step, started.call_id)] += 1
-                running = places.running[places.root(record.writer)]
-                if running:
-                    wrong.append(
-                        f"{started.call_id} of {record.writer} starts while {', '.join(running.values())} runs"
-                    )
-                running[(record.writer, started.call_id)] = f"{started.call_id} of {record.writer}"
+                beside = places.beside(record.writer, record.at)
+                if beside:
+                    wrong.append(f"{started.call_id} of {record.writer} starts while {', '.join(beside)} runs")
+                places.running[places.root(record.writer)][(record.writer, started.call_id)] = record.at
             case ToolFinished(result=result):
                 places.running[places.root(record.writer)].pop((record.writer, result.call_id), None)
             case _:
                 pass
     wrong += [f"{call} of {agent} in step {step} ran {n} times" for (agent, step, call), n in starts.items() if n > 1]
     return wrong
+
+
+def _effects(records: Iterable[Record]) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    for record in records:
+        typed = _agent(record)
+        if isinstance(typed, ToolFinished):
+            found[(record.writer, typed.result.call_id)] = typed.result.effect_s
+    return found
 
 
 def _conversations(records: Iterable[Record], *, done: bool) -> list[str]:

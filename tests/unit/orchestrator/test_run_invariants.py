@@ -155,3 +155,16 @@ def test_what_a_replaced_process_did_counts(tmp_path: Path) -> None:
     """Its records are void for everybody else; but the command ran."""
     again = [*team(started(2)), *ada(STARTED, incarnation=2), *ada(STARTED)]
     assert "c1 of ada~1 in step 1 ran 3 times" in found(tmp_path, after(ToolStarted, again))
+
+
+@pytest.mark.parametrize(("effect_s", "overlaps"), [(60.0, True), (0.0, False)])
+def test_of_two_agents_in_one_workspace_the_effects_must_not_overlap(
+    tmp_path: Path, effect_s: float, overlaps: bool
+) -> None:
+    """The end of a call is recorded after its lease is given back; what overlaps is told by how long it took."""
+    ended = FINISHED.model_copy(update={"result": FINISHED.result.model_copy(update={"effect_s": effect_s})})
+    ben = [("team", 1, MemberAdded(boot=boot_of("ben"))), ("ben~1", 1, STARTED)]
+    lines = [line for line in after(ToolStarted, ben) if not isinstance(line[2], ToolFinished)]
+    lines.insert(lines.index(ben[-1]) + 1, (ADA, 1, ended))
+    said = "c1 of ben~1 starts while c1 of ada~1 runs"
+    assert (said in found(tmp_path, lines)) is overlaps

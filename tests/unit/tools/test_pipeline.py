@@ -25,9 +25,9 @@ async def test_a_call_goes_through_the_stages_in_their_order() -> None:
 
     line = pipeline(tool("T", act), around=around)
     end = await line.run(call("T"), context(), lambda: around.note("begun"))
-    assert end.result == CallResult(
-        call_id="c1", name="T", content="done", ran=True, title="T", duration_s=end.result.duration_s
-    )
+    times = {"duration_s": end.result.duration_s, "effect_s": end.result.effect_s}
+    assert end.result == CallResult(call_id="c1", name="T", content="done", ran=True, title="T", **times)
+    assert 0 < end.result.effect_s < end.result.duration_s
     assert around.log == [
         "permission",
         "lease exclusive",

@@ -31,6 +31,8 @@ class CallResult(BaseModel):
     error_class  stable name for telemetry, without paths or code; empty when all went well
     fails_group  this failure aborts the sibling group
     title        one plain line for people who watch
+    duration_s   from the call to its result, waiting included
+    effect_s     from the record of its start to its end: all of it under the lease
     seen         files whose read-state changed
     """
 
@@ -46,6 +48,7 @@ class CallResult(BaseModel):
     error_class: str = ""
     title: str = ""
     duration_s: float = 0.0
+    effect_s: float = 0.0
     spilled_to: str | None = None
     new_messages: tuple[str, ...] = ()
     seen: dict[str, Seen] = {}

@@ -136,6 +136,7 @@ class _Run:
         self._found: Found | None = None
         self._title = ""
         self._ran = False
+        self._effect_s = 0.0
 
     async def end(self) -> CallEnd:
         try:
@@ -236,6 +237,7 @@ class _Run:
         self._on_effect()
         await self._line.journal.started(self._call, traits)
         self._ran = True
+        begun = self._line.clock()
         seconds = self._line.deadlines.leased_s if tool.needs_lease else self._line.deadlines.unleased_s
         scope = asyncio.timeout(seconds)
         progress = _Reporter(self._line.on_progress, self._call)
@@ -251,6 +253,7 @@ class _Run:
                 raise
             raise DeadlinePassed(f"{tool.name} did not end within {seconds:g} s and was stopped.") from None
         finally:
+            self._effect_s = self._line.clock() - begun
             progress.close()
 
     # --- 6 to 8: result, hooks, emission ---
@@ -292,6 +295,7 @@ class _Run:
             error_class=error_class,
             title=self._title or one_line(name),
             duration_s=self._line.clock() - self._started_at,
+            effect_s=self._effect_s,
             spilled_to=str(fitted.path) if fitted.path else None,
             seen=self._ctx.files.take_changes() if self._ran else {},
         )
