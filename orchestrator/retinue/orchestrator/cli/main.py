@@ -21,6 +21,7 @@ from retinue.orchestrator.cli import (
     clusters,
     control,
     doctor,
+    explain,
     logs,
     models,
     planning,
@@ -89,7 +90,7 @@ def make_app() -> typer.Typer:
     run.register(app)
     control.register(app)
     # Commands that read what is on disk.
-    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor):
+    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain):
         module.register(app)
     return app
 

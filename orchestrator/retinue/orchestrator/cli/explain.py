@@ -1,0 +1,167 @@
+"""`explain-command`: what the analysis makes of a shell command, and why."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retinue.orchestrator.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import JsonValue
+
+    from retinue.tools.shell.analysis.model import Request, Verdict
+
+USAGE = 2
+
+
+def explain_command(
+    command: Annotated[str | None, typer.Argument(metavar="CMD", help="The command, as one argument.")] = None,
+    shell: Annotated[str, typer.Option(help="bash or zsh.")] = "bash",
+    allow: Annotated[list[str] | None, typer.Option(help="An allow rule, as in Bash(npm test:*).")] = None,
+    ask: Annotated[list[str] | None, typer.Option(help="An ask rule.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="A deny rule.")] = None,
+    link: Annotated[
+        list[str] | None, typer.Option(metavar="PATH=TARGET", help="Take PATH for a symbolic link, whatever the disk says.")
+    ] = None,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Read one JSON object a line, answer one a line.")] = False,
+) -> None:
+    """Say whether a shell command would run unasked, and why. Runs nothing.
+
+    Example:
+
+    retinue explain-command 'git log --oneline | head -5'
+    """
+    from retinue.tools.shell.analysis.analyse import analyse
+    from retinue.tools.shell.analysis.model import Request, Rules
+
+    if jsonl:
+        answer_lines(link or [])
+        return
+    if command is None or shell not in ("bash", "zsh"):
+        output.note("explain-command needs a command in quotes, or --jsonl; --shell is bash or zsh")
+        raise typer.Exit(USAGE)
+    cwd, home = os.getcwd(), os.path.expanduser("~")
+    rules = Rules(tuple(allow or ()), tuple(ask or ()), tuple(deny or ()))
+    request = Request(command, cwd, home, "zsh" if shell == "zsh" else "bash", (), rules, follower(link or [], cwd, home))
+    output.say(*_lines(analyse(request)))
+
+
+def _lines(verdict: Verdict) -> list[str]:
+    from retinue.tools.shell.analysis.checks import Check
+
+    lines = [f"verdict: {verdict.outcome}" + (f", by the rule {verdict.rule}" if verdict.rule else "")]
+    lines += ["", "commands, as the shell would run them:"]
+    for part in verdict.parts:
+        words = " ".join(json.dumps(word.value, ensure_ascii=False) for word in (*part.assignments, *part.words))
+        redirects = "".join(f" {fd}{operator}{target}" for fd, operator, target in part.raw.redirects)
+        lines.append(f"  {part.raw.connector.strip() or ' ':2} {words}{redirects}")
+    lines += ["", "checks:"]
+    hits = {reason.check: reason.text for reason in verdict.reasons if reason.check}
+    lines += [
+        f"  {check.value:2} {check.name.lower().replace('_', ' ')}: {hits.get(check.value, 'nothing')}" for check in Check
+    ]
+    others = [reason.text for reason in verdict.reasons if not reason.check]
+    if others:
+        lines += ["", "why it is not simply approved:", *(f"  {text}" for text in others)]
+    if verdict.warnings:
+        lines += ["", "warnings:", *(f"  {text}" for text in verdict.warnings)]
+    if verdict.suggest is None:
+        lines += ["", "no rule is offered for it"]
+    elif verdict.suggest:
+        lines += ["", "rules that would make the question needless:", *(f"  {rule}" for rule in verdict.suggest)]
+    return lines
+
+
+def answer_lines(links: list[str]) -> None:
+    """One answer for each line, in order, each as soon as it is known."""
+    for line in sys.stdin:
+        if line.strip():
+            sys.stdout.write(json.dumps(_answer(line, links), separators=(",", ":")) + "\n")
+            sys.stdout.flush()
+
+
+def _answer(line: str, links: list[str]) -> dict[str, JsonValue]:
+    from retinue.tools.shell.analysis.analyse import analyse
+    from retinue.tools.shell.analysis.exit_codes import is_error
+
+    try:
+        asked = json.loads(line)
+        request = _request(asked, links)
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        return {"id": None, "verdict": "ask", "reasons": [{"kind": "input", "check": 0, "text": str(wrong)}]}
+    verdict = analyse(request)
+    answer: dict[str, JsonValue] = {"id": asked.get("id"), **_json(verdict)}
+    if isinstance(asked.get("exit_code"), int):
+        answer["is_error"] = is_error(verdict.parts, asked["exit_code"])
+    return answer
+
+
+def _request(asked: dict[str, JsonValue], links: list[str]) -> Request:
+    from retinue.tools.shell.analysis.model import Request, Rules
+
+    cwd, home = str(asked.get("cwd") or os.getcwd()), str(asked.get("home") or os.path.expanduser("~"))
+    rules = asked.get("rules") or {}
+    if not isinstance(rules, dict):
+        raise TypeError("rules is no object")
+    lists = {key: tuple(str(text) for text in _list(rules.get(key))) for key in ("allow", "ask", "deny")}
+    shell = "zsh" if asked.get("shell") == "zsh" else "bash"
+    return Request(str(asked["command"]), cwd, home, shell, (), Rules(**lists), follower(links, cwd, home))
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError("a list of rules was expected")
+    return value
+
+
+def _json(verdict: Verdict) -> dict[str, JsonValue]:
+    return {
+        "verdict": verdict.outcome,
+        "status": verdict.status,
+        "reasons": [{"kind": kind, "check": check, "text": text} for kind, check, text in verdict.reasons],
+        "parts": [
+            {
+                "assignments": [word.value for word in part.assignments],
+                "argv": [word.value for word in part.words],
+                "redirects": ["".join(redirect) for redirect in part.raw.redirects],
+                "connector": part.raw.connector,
+            }
+            for part in verdict.parts
+        ],
+        "suggest": None if verdict.suggest is None else list(verdict.suggest),
+        "class": verdict.display,
+        "warnings": list(verdict.warnings),
+        "rule": verdict.rule,
+    }
+
+
+def follower(links: list[str], cwd: str, home: str) -> Callable[[str], str]:
+    """Follows the links of this machine's disk, and those that were told."""
+    told: dict[str, str] = {}
+    for text in links:
+        path, _, target = text.partition("=")
+        told[os.path.normpath(os.path.join(cwd, path))] = os.path.join(home, os.path.expanduser(target))
+
+    def real(path: str) -> str:
+        for link, target in told.items():
+            if path == link or path.startswith(f"{link}/"):
+                path = target + path[len(link) :]
+        try:
+            return os.path.realpath(path)
+        except (OSError, ValueError):
+            return "/"
+
+    return real
+
+
+def register(app: typer.Typer) -> None:
+    app.command("explain-command")(explain_command)

@@ -1,0 +1,224 @@
+"""The analysis of a shell command: from its text, the shell, the directories and the rules to a verdict with reasons.
+
+Pure, and never raises. A command is read-only when the tree proves each of its parts so and no named check objects;
+everything else is asked about, unless rules cover every part. What rules forbid is looked for even in a text that
+nobody can read; a critical removal is never covered by a rule.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from retinue.tools.permissions.commands import literal, runs_uncovered
+from retinue.tools.permissions.protected import protected_part
+from retinue.tools.permissions.rules import Rule
+from retinue.tools.shell.analysis.checks import BREAKS, Check, run_checks
+from retinue.tools.shell.analysis.display import display_class
+from retinue.tools.shell.analysis.effects import files_of
+from retinue.tools.shell.analysis.model import Part, Reason, Request, Trait, Verdict, Word
+from retinue.tools.shell.analysis.movement import is_move, places
+from retinue.tools.shell.analysis.paths import Place, candidates, outside, place
+from retinue.tools.shell.analysis.readonly import is_free, why_not
+from retinue.tools.shell.analysis.reading import Reading, all_commands, read
+from retinue.tools.shell.analysis.removal import critical
+from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, covering, first_fitting, names_its_programs
+from retinue.tools.shell.analysis.suggest import suggestions
+from retinue.tools.shell.analysis.table import Table, builtin_table
+from retinue.tools.shell.analysis.warnings import warnings_for
+from retinue.tools.shell.analysis.wrappers import inner_starts
+
+_BREAKS = frozenset(int(check) for check in BREAKS)
+_NOT_BY_PREFIX = _BREAKS | frozenset(
+    int(check)
+    for check in (
+        Check.DANGEROUS_VARIABLES,
+        Check.COMMAND_SUBSTITUTION,
+        Check.IFS_INJECTION,
+        Check.GIT_COMMIT_SUBSTITUTION,
+        Check.PROC_ENVIRON_ACCESS,
+        Check.ZSH_DANGEROUS_COMMANDS,
+    )
+)
+
+
+class _Case(NamedTuple):
+    """All that is known of one command before it is judged."""
+
+    request: Request
+    rules: ShellRules
+    reading: Reading
+    hits: tuple[Reason, ...]
+    spots: Sequence[tuple[Place, str | None]]
+    """Where each part runs, and what keeps it from running there unasked; only for a simple text."""
+    needs: tuple[tuple[Part, Place, str], ...]
+    """The parts that the table does not vouch for, and why."""
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        return frozenset(hit.check for hit in self.hits)
+
+
+def analyse(request: Request, table: Table | None = None) -> Verdict:
+    """The verdict on one command."""
+    reading = read(request.command)
+    hits = tuple(run_checks(request.command, reading.parts))
+    start = place(request.cwd, request.home, request.allowed, request.real)
+    simple = reading.status == "simple"
+    spots = places(reading.parts, start) if simple else [(start, None)] * len(reading.parts)
+    needs = _needs(request, reading, spots, table or builtin_table()) if simple else ()
+    rules = compile_rules(request.rules, request.cwd, request.home)
+    case = _Case(request, rules, reading, hits, spots, needs)
+    if simple and not hits and not needs and rules.is_empty:
+        return _verdict(case, "read-only")
+    return _judged(case)
+
+
+def _needs(
+    request: Request, reading: Reading, spots: Sequence[tuple[Place, str | None]], table: Table
+) -> tuple[tuple[Part, Place, str], ...]:
+    needs: list[tuple[Part, Place, str]] = []
+    for part, (where, why) in zip(reading.parts, spots, strict=True):
+        if why is None and not (is_move(part) and not part.assignments and not part.raw.redirects):
+            why = why_not(part, where, table, request.shell)
+        if why is not None:
+            needs.append((part, where, why))
+    return tuple(needs)
+
+
+def _judged(case: _Case) -> Verdict:
+    """Deny, then what no rule covers, then ask, then what needs no question."""
+    commands = list(all_commands(case.request.command, case.reading))
+    denied = first_fitting(case.rules.deny, commands) or _denied_file(case)
+    if denied is not None:
+        return _verdict(case, "deny", rule=denied, why=Reason("rule", 0, f"denied by {denied}"))
+    removed = _critical(case, commands)
+    if removed is not None:
+        return _verdict(case, "hard-stop", why=Reason("removal", 0, f"removal of {removed}"))
+    asked = first_fitting(case.rules.ask, commands)
+    if asked is not None:
+        return _verdict(case, "ask", rule=asked, why=Reason("rule", 0, f"asked for by {asked}"))
+    if case.reading.status == "simple" and not case.hits and not case.needs:
+        return _verdict(case, "read-only")
+    covered = _covered(case)
+    return _verdict(case, "ask") if covered is None else _verdict(case, "allow", rule=covered)
+
+
+def _critical(case: _Case, commands: Sequence[Sequence[Word]]) -> str | None:
+    bases = tuple(dict.fromkeys(base for where, _ in case.spots for base in where.bases)) or (case.request.cwd,)
+    for words in commands:
+        for tail in inner_starts(words):
+            found = critical(tail, bases, posixpath.normpath(case.request.cwd), posixpath.normpath(case.request.home))
+            if found is not None:
+                return found
+    return None
+
+
+def _denied_file(case: _Case) -> Rule | None:
+    """A deny rule for files that fits one which the command names, as written or with its links followed."""
+    rules = case.rules
+    if not rules.deny_read and not rules.deny_edit:
+        return None
+    for part, (where, _) in zip(case.reading.parts, case.spots, strict=True):
+        files = files_of(part)
+        for word in (*files.read, *files.written):
+            written = word in files.written
+            for rule, fits in (*rules.deny_read, *(rules.deny_edit if written else ())):
+                if any(path is None or _fits(fits, path, where) for path in candidates(word, where)):
+                    return rule
+    return None
+
+
+def _fits(fits: object, path: str, where: Place) -> bool:
+    assert callable(fits)
+    return bool(fits(path, True)) or bool(fits(where.real(path), True))
+
+
+def _covered(case: _Case) -> Rule | None:
+    """The rule that covers the command, if rules and the table cover all of it."""
+    rules, reading = case.rules, case.reading
+    if not rules.allow or reading.status == "broken" or case.numbers & _BREAKS:
+        return None
+    if runs_uncovered(case.request.command) is not None or not _writes_are_free(case):
+        return None
+    whole = rules.whole("allow")
+    if whole is not None:
+        hidden = rules.restricts_some and not names_its_programs(reading.parts)
+        return None if hidden else whole
+    exact = next((rule for rule in rules.allow if literal(rule.content or "") == case.request.command.strip()), None)
+    if exact is not None:
+        return exact
+    if reading.status != "simple" or case.numbers & _NOT_BY_PREFIX:
+        return None
+    return _each_covered(case)
+
+
+def _each_covered(case: _Case) -> Rule | None:
+    last: Rule | None = None
+    for part, where, why in case.needs:
+        rule = covering(case.rules, part)
+        if rule is None or not _stays_inside(part, where) or why.startswith("cd "):
+            return None
+        last = rule
+    return last or (case.rules.allow[0] if case.hits and _hits_are_of_form_only(case) else None)
+
+
+def _hits_are_of_form_only(case: _Case) -> bool:
+    return False
+
+
+def _stays_inside(part: Part, where: Place) -> bool:
+    """Whether the files that the command names lie in allowed directories, and its output goes nowhere else."""
+    if not all(is_free(redirect) or redirect.operator in ("<", "<<", "<<-", "<<<", "<&") for redirect in part.raw.redirects):
+        return False
+    files = files_of(part)
+    return all(outside(word, where) is None for word in (*files.read, *files.written))
+
+
+def _writes_are_free(case: _Case) -> bool:
+    """Whether nothing that the command names to write is protected, or outside."""
+    for part, (where, _) in zip(case.reading.parts, case.spots, strict=True):
+        for word in files_of(part).written:
+            for path in candidates(word, where):
+                if path is None:
+                    if word.traits & Trait.GLOB or part.raw.redirects:
+                        return False
+                    continue
+                if not where.inside(path) or _protected(path, where):
+                    return False
+    return True
+
+
+def _protected(path: str, where: Place) -> bool:
+    root = where.roots[0]
+    relative = posixpath.relpath(path, root) if where.inside(path) else path
+    return protected_part(PurePosixPath(relative)) is not None
+
+
+def _verdict(case: _Case, outcome: str, *, rule: Rule | None = None, why: Reason | None = None) -> Verdict:
+    reading = case.reading
+    reasons = [] if why is None else [why]
+    reasons += reading.reasons
+    reasons += case.hits
+    if outcome in ("ask", "hard-stop"):
+        reasons += [Reason("part", 0, f"{part.program or part.source}: {text}") for part, _, text in case.needs]
+    return Verdict(
+        outcome=outcome,  # pyright: ignore
+        status=reading.status,
+        reasons=tuple(dict.fromkeys(reasons)),
+        parts=reading.parts,
+        suggest=_suggest(case, outcome),
+        display=display_class(reading.parts) if reading.status == "simple" else None,
+        warnings=warnings_for(case.request.command),
+        rule=None if rule is None else str(rule),
+    )
+
+
+def _suggest(case: _Case, outcome: str) -> tuple[str, ...] | None:
+    if outcome in ("read-only", "allow"):
+        return ()
+    if outcome != "ask" or case.reading.status != "simple" or case.numbers & _NOT_BY_PREFIX:
+        return None
+    return suggestions([part for part, _, _ in case.needs])

@@ -1,0 +1,266 @@
+"""What the arguments of a command may be: one rule for each `args` of the table. Pure.
+
+A rule answers why it does not vouch for a command line; None when it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from retinue.tools.shell.analysis import sedscript
+from retinue.tools.shell.analysis.model import Trait, Word
+from retinue.tools.shell.analysis.paths import Place, outside
+from retinue.tools.shell.analysis.table import Entry, Scanned
+
+Rule = Callable[[Entry, Scanned, Place], str | None]
+Words = Sequence[Word]
+
+_PRINTF_SETS = re.compile(r"%[^%A-Za-z]*n")
+_BSD_PS = re.compile(r"[auxwfljT]+\Z|\d+\Z")
+_VERSION = frozenset((("version",), ("-version",), ("--version",), ("-v",), ("-V",)))
+_JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
+_JQ_WORD = re.compile(r"(?<![.\w$])(?:env|import|include|input_filename|system|modulemeta)\b|\$ENV|\$__")
+_LISTS = frozenset(("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"))
+_READS_CONFIG = frozenset(("--get", "--get-all", "--get-regexp", "--list", "-l"))
+_UPWARD = re.compile(r"(?:^|/)\.\.(?:/|\Z)")
+
+_FIND_PLAIN = frozenset(
+    ("-print", "-print0", "-ls", "-prune", "-depth", "-d", "-xdev", "-mount", "-empty", "-true", "-false", "-daystart")
+    + ("-readable", "-writable", "-executable", "-nouser", "-nogroup", "-noleaf", "-not", "-a", "-and", "-o", "-or")
+    + ("!", "(", ")", ",", "-quit", "-nowarn", "-warn")
+)
+_FIND_VALUE = frozenset(
+    ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type")
+    + ("-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-perm", "-user", "-group", "-uid")
+    + ("-gid", "-maxdepth", "-mindepth", "-links", "-inum", "-fstype", "-lname", "-ilname", "-used", "-printf")
+    + ("-newermt", "-newerat", "-newerct")
+)
+_FIND_FILE = frozenset(("-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-newerma", "-newerac"))
+
+_TEST_FILE = frozenset(f"-{letter}" for letter in "efdrwxsLhbcpSOGNkgu")
+_TEST_TEXT = frozenset(("-n", "-z"))
+_TEST_COMPARES = frozenset(("=", "==", "!=", "<", ">"))
+_TEST_NUMBERS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_TEST_FILES = frozenset(("-nt", "-ot", "-ef"))
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+
+
+def _none(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    return f"{scanned.arguments[0].raw} is not listed" if scanned.arguments else None
+
+
+def _text(_entry: Entry, _scanned: Scanned, _where: Place) -> str | None:
+    return None
+
+
+def _all_inside(words: Words, where: Place) -> str | None:
+    for word in words:
+        why = outside(word, where)
+        if why is not None:
+            return why
+    return None
+
+
+def _paths(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    if entry.max is not None and len(scanned.arguments) > entry.max:
+        return f"{scanned.arguments[entry.max].raw} would be written"
+    return _all_inside(scanned.arguments, where)
+
+
+def _tail(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    words = [word for word in scanned.arguments if not word.value.startswith("+")]
+    return _paths(entry, scanned._replace(arguments=words), where)
+
+
+def _first_text(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    taken = not entry.first.isdisjoint(scanned.flags)
+    return _all_inside(scanned.arguments if taken else scanned.arguments[1:], where)
+
+
+def _revisions(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    return _no_way_out(scanned.arguments, where)
+
+
+def _no_way_out(words: Words, where: Place) -> str | None:
+    """Names of commits and paths alike: only those that could lead outside are looked at as paths."""
+    for word in words:
+        if word.value.startswith(("/", ":/")) or word.traits & Trait.TILDE or _UPWARD.search(word.value):
+            why = outside(word, where)
+            if why is not None:
+                return why
+    return None
+
+
+def _first_revision(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    taken = not entry.first.isdisjoint(scanned.flags)
+    return _no_way_out(scanned.arguments if taken else scanned.arguments[1:], where)
+
+
+def _listing(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    """An argument names a pattern where a flag asks for a list; without one it would make a branch or tag."""
+    if scanned.arguments and _LISTS.isdisjoint(scanned.flags):
+        return f"{scanned.arguments[0].raw} would be made"
+    return None
+
+
+def _tag(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    return None if "-l" in scanned.flags else _listing(entry, scanned, where)
+
+
+def _begins_with(*words: str) -> Rule:
+    allowed = frozenset(words)
+
+    def rule(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
+        first = scanned.arguments[0].value if scanned.arguments else ""
+        if first not in allowed:
+            return f"{first or 'without an argument it'} is not listed"
+        return _no_way_out(scanned.arguments[1:], where)
+
+    return rule
+
+
+def _remote(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    if scanned.arguments and scanned.arguments[0].value != "get-url":
+        return f"{scanned.arguments[0].raw} is not listed"
+    return None
+
+
+def _reflog(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    if not scanned.arguments:
+        return None
+    first = scanned.arguments[0].value
+    return None if first in ("show", "list", "HEAD") or "@{" in first or "/" in first else f"{first} is not listed"
+
+
+def _config(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    return "it would write a setting" if _READS_CONFIG.isdisjoint(scanned.flags) else None
+
+
+def _sed(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    scripts = [value for name, value in scanned.values if name in entry.first]
+    arguments = scanned.arguments
+    if not scripts:
+        if not arguments:
+            return "no script"
+        scripts, arguments = [arguments[0].value], arguments[1:]
+    if not all(sedscript.is_harmless(script) for script in scripts):
+        return "a sed script that is not of the known forms"
+    return _all_inside(arguments, where)
+
+
+def _jq(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    if any(_JQ_WORD.search(_JQ_STRING.sub("", word.value)) for word in scanned.arguments[:1]):
+        return "a filter that reaches out of the document"
+    return _all_inside(scanned.arguments[1:], where)
+
+
+def _date(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    wrong = next((word for word in scanned.arguments if not word.value.startswith("+")), None)
+    return f"{wrong.raw} would set the time" if wrong is not None else None
+
+
+def _ps(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    wrong = next((word for word in scanned.arguments if not _BSD_PS.match(word.value)), None)
+    return f"{wrong.raw} is not listed" if wrong is not None else None
+
+
+def _query(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    return None if "-v" in scanned.flags or "-V" in scanned.flags else "it would run its arguments"
+
+
+SCANNED: dict[str, Rule] = {
+    "none": _none,
+    "text": _text,
+    "paths": _paths,
+    "tail": _tail,
+    "first-text": _first_text,
+    "rg": _first_text,
+    "revisions": _revisions,
+    "first-revision": _first_revision,
+    "branch": _listing,
+    "tag": _tag,
+    "remote": _remote,
+    "stash": _begins_with("list", "show"),
+    "worktree": _begins_with("list"),
+    "submodule": _begins_with("status"),
+    "reflog": _reflog,
+    "config": _config,
+    "sed": _sed,
+    "jq": _jq,
+    "date": _date,
+    "ps": _ps,
+    "query": _query,
+}
+
+
+def _anything(_words: Words, _where: Place) -> str | None:
+    return None
+
+
+def _printf(words: Words, _where: Place) -> str | None:
+    if not words or words[0].value.startswith("-") or _PRINTF_SETS.search(words[0].value):
+        return "a format that may set a variable"
+    return None
+
+
+def _version_words(words: Words, _where: Place) -> str | None:
+    return None if tuple(word.value for word in words) in _VERSION else "only its version is listed"
+
+
+def _find(words: Words, where: Place) -> str | None:
+    at = 0
+    while at < len(words) and words[at].value in ("-H", "-P"):
+        at += 1
+    while at < len(words) and words[at].value[:1] not in ("-", "(", "!", ")", ","):
+        why = outside(words[at], where)
+        if why is not None:
+            return why
+        at += 1
+    return _find_expression(words, at, where)
+
+
+def _find_expression(words: Words, at: int, where: Place) -> str | None:
+    while at < len(words):
+        word = words[at].value
+        at += 1
+        if word in _FIND_PLAIN:
+            continue
+        if at >= len(words) or not (word in _FIND_VALUE or word in _FIND_FILE):
+            return f"{word} is not listed"
+        if word in _FIND_FILE and (why := outside(words[at], where)) is not None:
+            return why
+        at += 1
+    return None
+
+
+def _test(words: Words, where: Place) -> str | None:
+    if words and words[-1].value == "]":
+        words = words[:-1]
+    if words and words[0].value == "!":
+        words = words[1:]
+    match [word.value for word in words]:
+        case [] | [_]:
+            return None
+        case [operator, _] if operator in _TEST_TEXT:
+            return None
+        case [operator, _] if operator in _TEST_FILE:
+            return outside(words[1], where)
+        case [_, operator, _] if operator in _TEST_COMPARES:
+            return None
+        case [left, operator, right] if operator in _TEST_NUMBERS:
+            return None if _INTEGER.match(left) and _INTEGER.match(right) else "a number that may be a program"
+        case [_, operator, _] if operator in _TEST_FILES:
+            return _all_inside((words[0], words[2]), where)
+        case _:
+            return "a condition that is not listed"
+
+
+UNSCANNED: dict[str, Callable[[Words, Place], str | None]] = {
+    "anything": _anything,
+    "printf": _printf,
+    "version-words": _version_words,
+    "find": _find,
+    "test": _test,
+}
+"""Rules for commands that do not follow the usual form of flags."""

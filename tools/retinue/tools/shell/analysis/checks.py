@@ -1,0 +1,371 @@
+"""The named checks: patterns over the text, which know nothing of the tree. Pure.
+
+They are the second line. A hit means a question even where the tree proved a command harmless, so each looks only
+where the shell would act: a literal in single quotes raises nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from retinue.tools.shell.analysis.model import Part, Reason
+from retinue.tools.shell.analysis.quoting import Variants, variants
+
+
+class Check(enum.IntEnum):
+    """Numbers for logs, which never carry a command's text."""
+
+    INCOMPLETE_COMMANDS = 1
+    JQ_SYSTEM_FUNCTION = 2
+    JQ_FILE_ARGUMENTS = 3
+    OBFUSCATED_FLAGS = 4
+    SHELL_METACHARACTERS = 5
+    DANGEROUS_VARIABLES = 6
+    NEWLINES = 7
+    COMMAND_SUBSTITUTION = 8
+    INPUT_REDIRECTION = 9
+    OUTPUT_REDIRECTION = 10
+    IFS_INJECTION = 11
+    GIT_COMMIT_SUBSTITUTION = 12
+    PROC_ENVIRON_ACCESS = 13
+    MALFORMED_TOKEN_INJECTION = 14
+    BACKSLASH_ESCAPED_WHITESPACE = 15
+    BRACE_EXPANSION = 16
+    CONTROL_CHARACTERS = 17
+    UNICODE_WHITESPACE = 18
+    MID_WORD_HASH = 19
+    ZSH_DANGEROUS_COMMANDS = 20
+    BACKSLASH_ESCAPED_OPERATORS = 21
+    COMMENT_QUOTE_DESYNC = 22
+    QUOTED_NEWLINE = 23
+
+
+BREAKS = frozenset(
+    (
+        Check.INCOMPLETE_COMMANDS,
+        Check.MALFORMED_TOKEN_INJECTION,
+        Check.CONTROL_CHARACTERS,
+        Check.UNICODE_WHITESPACE,
+    )
+)
+"""After one of these nobody knows what the text says: no rule covers it."""
+
+SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"<\("), "process substitution <()"),
+    (re.compile(r">\("), "process substitution >()"),
+    (re.compile(r"=\("), "zsh process substitution =()"),
+    (re.compile(r"(?:^|[\s;&|(])=[a-zA-Z_]"), "zsh equals expansion =cmd"),
+    (re.compile(r"\$\("), "command substitution $()"),
+    (re.compile(r"\$\{"), "parameter substitution ${}"),
+    (re.compile(r"\$\["), "legacy arithmetic expansion $[]"),
+    (re.compile(r"~\["), "zsh parameter expansion ~[]"),
+    (re.compile(r"\(e:"), "zsh glob qualifier (e:)"),
+    (re.compile(r"\(\+"), "zsh glob qualifier (+)"),
+    (re.compile(r"\}\s*always\s*\{"), "zsh always block"),
+    (re.compile(r"<#"), "PowerShell comment <#"),
+)
+_IN_DOUBLE_QUOTES_TOO = frozenset(("command substitution $()", "parameter substitution ${}"))
+
+ZSH_DANGEROUS = frozenset(
+    ("zmodload", "emulate", "sysopen", "sysread", "syswrite", "sysseek", "zpty", "ztcp", "zsocket", "mapfile")
+    + ("zf_rm", "zf_mv", "zf_ln", "zf_chmod", "zf_chown", "zf_chgrp", "zf_mkdir", "zf_rmdir")
+)
+
+_SUSPICIOUS = re.compile(r"[^A-Za-z0-9 _./:,@%+'\"*?!^|;&\[\]-]")
+"""A text without any of these, without quotes and with usual operators only can raise no check."""
+_QUIET_OPERATORS = re.compile(r"[A-Za-z0-9 _./:,@%+*?!^\[\]-]*(?:(?:&&|\|\||;|\|) *[A-Za-z0-9_./][A-Za-z0-9 _./:,@%+*?!^\[\]-]*)*\Z")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_UNICODE_BLANK = re.compile(r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00ad\u115f\u1160\u2800\u3164\uffa0]")
+_STARTS_IN_THE_MIDDLE = re.compile(r"\s*(?:&&|\|\||[;|&)}]|>>?(?!\()|<(?![(<])|-)")
+_ENDS_IN_THE_MIDDLE = re.compile(r"(?:&&|\|\||\||\\|[<>])\s*\Z")
+_UNCLOSED = re.compile(r"""(?:\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\#(?<=[\s;&|]\#)[^\n]*|[^'"\\])*+""")
+_JQ_SYSTEM = re.compile(r"\bsystem\b")
+_JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
+_JQ_REACHES_OUT = re.compile(
+    r"(?<![.\w$])(?:env|import|include|input_filename|get_search_list|modulemeta|halt_error|ltrimstr_file)\b|\$ENV\b|\$__"
+)
+_JQ_FILE_FLAGS = re.compile(
+    r"-[a-zA-Z]*[fL]|--(?:from-f|sl|raw-?f|rawf|argf|lib|run-|jsonar|args)", re.ASCII
+)
+_OBFUSCATED = re.compile(
+    r"""\$'|\$"                                    # quoting that hides letters
+      |(?:^|\s)(?:''|"")+\s*-                        # an empty quote glued to a dash
+      |(?:^|\s)["']+-+[A-Za-z]                       # a quoted flag
+      |(?:^|\s)-[A-Za-z0-9-]*["'\\](?!=)             # a quote inside a flag
+      |(?:^|\s)\\-                                  # an escaped dash
+    """,
+    re.VERBOSE,
+)
+_FLAG_VALUE = re.compile(r"(?:^|\s)(?:--?[A-Za-z0-9][A-Za-z0-9-]*=|-[A-Za-z0-9]{1,2})$")
+_BACKGROUND = re.compile(r"(?<![&|<>])&(?![&>])|\|&|;;|;&|<>|>\||&>>?")
+_VARIABLE_AT_OPERATOR = re.compile(r"[<>|]\s*\"?\$[A-Za-z_{]|\$(?:[A-Za-z_]\w*|\{\w+\})\"?\s*[|<>]")
+_NEWLINE = re.compile(r"\n\s*\S")
+_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
+_SAFE_REDIRECT = re.compile(r"(?<![\w$}\])])(?:\d*>>?\s*/dev/null|&>>?\s*/dev/null|\d*>&\s*[012])(?=[\s;|&)]|\Z)")
+_IFS = re.compile(r"\$IFS|\$\{[^}]*IFS|(?:^|[\s;&|])IFS\+?=")
+_GIT_COMMIT = re.compile(r"\bgit\b[^;&|\n]*\bcommit\b")
+_PROC_ENVIRON = re.compile(r"/proc/(?:[^\s/]+/)*(?:[^\s/]*environ|\*|\?)|/proc/.*environ")
+_BRACE_LIST = re.compile(r"(?<![\\$])\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\{[^{}\s]*\{")
+_ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]")
+_ESCAPED_OPERATOR = re.compile(r"(?<!\\)(?:\\\\)*\\[;|&<>]")
+_HASH = re.compile(r"(?:[\"'`\\)}]|\\[\s\S])#|\$#")
+_COMMENT = re.compile(r"(?:^|[\s;&|])#([^\n]*)")
+_QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*\"""")
+_NEWLINE_THEN_HASH = re.compile(r"\n\s*#")
+
+
+class Text(NamedTuple):
+    """A command as the checks see it."""
+
+    text: str
+    without: Variants
+    bare: str
+    """Outside all quotes, and without what a backslash takes the meaning of."""
+    parts: Sequence[Part]
+
+
+def run_checks(text: str, parts: Sequence[Part]) -> list[Reason]:
+    """All hits, in the order of their numbers."""
+    if _QUIET_OPERATORS.match(text) and not _zsh_dangerous_in(parts):
+        return list(_proc(text))
+    without = variants(text)
+    seen = Text(text, without, re.sub(r"\\[\s\S]", "", without.unquoted), parts)
+    hits: list[Reason] = []
+    for check, find in _CHECKS:
+        why = find(seen)
+        if why is not None:
+            hits.append(Reason("check", int(check), why))
+    return hits
+
+
+def _proc(text: str) -> Iterator[Reason]:
+    if "/proc" in text and (why := _proc_environ_text(text)) is not None:
+        yield Reason("check", int(Check.PROC_ENVIRON_ACCESS), why)
+
+
+def _zsh_dangerous_in(parts: Sequence[Part]) -> bool:
+    return any(part.program in ZSH_DANGEROUS for part in parts)
+
+
+def _incomplete(seen: Text) -> str | None:
+    if _STARTS_IN_THE_MIDDLE.match(seen.text) and not seen.text.lstrip().startswith("- "):
+        first = seen.text.lstrip()
+        if not first.startswith((">", "<")):
+            return "begins in the middle of a command"
+    if _ENDS_IN_THE_MIDDLE.search(seen.bare.rstrip(" \t") or " ") or seen.text.endswith("\\"):
+        return "ends in the middle of a command"
+    return None
+
+
+def _jq_system(seen: Text) -> str | None:
+    for part in seen.parts:
+        if _runs(part, "jq") and any(_JQ_SYSTEM.search(word.value) for word in part.words):
+            return "jq filter with system"
+    return None
+
+
+def _jq_files(seen: Text) -> str | None:
+    for part in seen.parts:
+        if not _runs(part, "jq"):
+            continue
+        for word in part.words[1:]:
+            if _JQ_FILE_FLAGS.match(word.value):
+                return "jq reads a program or a file named by a flag"
+            if _JQ_REACHES_OUT.search(_JQ_STRING.sub("", word.value)):
+                return "jq filter reaches the environment or other files"
+    return None
+
+
+def _runs(part: Part, program: str) -> bool:
+    return any(word.value.rsplit("/", 1)[-1] == program for word in part.words)
+
+
+def _obfuscated(seen: Text) -> str | None:
+    if "'" not in seen.text and '"' not in seen.text and "\\" not in seen.text:
+        return None
+    for part in seen.parts:
+        for word in part.words:
+            raw = word.raw
+            if raw.startswith(("$'", '$"')) or "$'" in raw.partition("'")[0] + "'"[: raw.count("'")]:
+                return "quoting that hides letters"
+            if raw[:1] in "'\"\\" and len(word.value) > 1 and word.value[0] == "-" and word.value[1].isalpha():
+                return "a flag in quotes"
+            if raw[:1] == "-" and word.value[:1] == "-" and _quote_in_flag(raw):
+                return "quotes inside a flag"
+    return None
+
+
+def _quote_in_flag(raw: str) -> bool:
+    """Quotes around a value are usual (`--grep='x'`, `-n'5'`); inside a flag's letters they hide it."""
+    at = min((raw.find(c) for c in "'\"\\" if c in raw), default=-1)
+    if at < 0:
+        return False
+    return _FLAG_VALUE.search(raw[:at]) is None or not raw[:2].startswith("--") and raw[at - 1] == "-"
+
+
+def _metacharacters(seen: Text) -> str | None:
+    found = _BACKGROUND.search(_SAFE_REDIRECT.sub("", seen.bare)) if "&" in seen.bare or ";" in seen.bare else None
+    if found is None and (">|" in seen.bare or "<>" in seen.bare or "|&" in seen.bare):
+        found = _BACKGROUND.search(seen.bare)
+    return f"operator {found[0]}" if found else None
+
+
+def _variables(seen: Text) -> str | None:
+    if "$" in seen.without.with_double and _VARIABLE_AT_OPERATOR.search(seen.without.with_double):
+        return "a variable next to a pipe or redirect"
+    return None
+
+
+def _newlines(seen: Text) -> str | None:
+    return "several lines" if "\n" in seen.bare and _NEWLINE.search(seen.bare.strip()) else None
+
+
+def _substitution(seen: Text) -> str | None:
+    kept = seen.without.with_double
+    if _BACKTICK.search(kept):
+        return "command substitution ``"
+    for pattern, name in SUBSTITUTIONS:
+        where = kept if name in _IN_DOUBLE_QUOTES_TOO else seen.bare
+        found = pattern.search(where)
+        if found is not None and not _escaped(where, found.start()):
+            return name
+    return None
+
+
+def _escaped(text: str, at: int) -> bool:
+    backslashes = 0
+    while at - backslashes > 0 and text[at - backslashes - 1] == "\\":
+        backslashes += 1
+    return backslashes % 2 == 1
+
+
+def _input(seen: Text) -> str | None:
+    return "input redirection" if "<" in seen.bare else None
+
+
+def _output(seen: Text) -> str | None:
+    if ">" not in seen.bare:
+        return None
+    return "output redirection" if ">" in _SAFE_REDIRECT.sub(" ", seen.bare) else None
+
+
+def _ifs(seen: Text) -> str | None:
+    return "IFS" if _IFS.search(seen.without.with_double) else None
+
+
+def _git_commit(seen: Text) -> str | None:
+    kept = seen.without.with_double
+    if "git" in kept and _GIT_COMMIT.search(kept) and ("$(" in kept or "`" in kept or "${" in kept):
+        return "git commit with a substitution"
+    return None
+
+
+def _proc_environ(seen: Text) -> str | None:
+    for part in seen.parts:
+        for word in part.words:
+            if (why := _proc_environ_text(word.value)) is not None:
+                return why
+    return _proc_environ_text(seen.without.with_double)
+
+
+def _proc_environ_text(text: str) -> str | None:
+    return "environment of a process" if "/proc" in text and _PROC_ENVIRON.search(text) else None
+
+
+def _malformed(seen: Text) -> str | None:
+    whole = _UNCLOSED.match(seen.text)
+    if whole is not None and whole.end() != len(seen.text) and not seen.text.endswith("\\"):
+        return "an unclosed quote"
+    return None
+
+
+def _escaped_blank(seen: Text) -> str | None:
+    return "an escaped blank" if _ESCAPED_BLANK.search(seen.without.unquoted) else None
+
+
+def _braces(seen: Text) -> str | None:
+    return "brace expansion" if "{" in seen.bare and _BRACE_LIST.search(seen.without.unquoted) else None
+
+
+def _control(seen: Text) -> str | None:
+    return "a control or invisible character" if _CONTROL.search(seen.text) else None
+
+
+def _unicode(seen: Text) -> str | None:
+    return "a blank that is not ASCII" if not seen.text.isascii() and _UNICODE_BLANK.search(seen.text) else None
+
+
+def _hash(seen: Text) -> str | None:
+    return "a hash behind a quote or an escape" if "#" in seen.bare and _HASH.search(seen.without.keep_quotes) else None
+
+
+def _zsh(seen: Text) -> str | None:
+    for part in seen.parts:
+        for word in part.words:
+            if word.value in ZSH_DANGEROUS:
+                return "a zsh module command" if word is part.words[0] or _leads(part) else None
+    return None
+
+
+def _leads(part: Part) -> bool:
+    return part.program in ("command", "builtin", "exec", "noglob", "nocorrect", "-", "time", "eval", "env")
+
+
+def _escaped_operator(seen: Text) -> str | None:
+    return "an escaped operator" if _ESCAPED_OPERATOR.search(seen.without.unquoted) else None
+
+
+def _comment(seen: Text) -> str | None:
+    if "#" not in seen.text:
+        return None
+    for found in _COMMENT.finditer(_QUOTED_SPAN.sub(_blank, seen.text)):
+        if any(quote in found[1] for quote in "'\"`"):
+            return "quotes in a comment"
+    for found in _COMMENT.finditer(seen.bare):
+        if "'" in found[1] or '"' in found[1]:
+            return "quotes in a comment"
+    return None
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "_" * len(found[0]) if "#" not in found[0] else found[0]
+
+
+def _quoted_newline(seen: Text) -> str | None:
+    if "\n" not in seen.text:
+        return None
+    for found in _QUOTED_SPAN.finditer(seen.text):
+        if found[0][0] != "\\" and _NEWLINE_THEN_HASH.search(found[0]):
+            return "a quoted line that begins with a hash"
+    return None
+
+
+_CHECKS: tuple[tuple[Check, Callable[[Text], str | None]], ...] = (
+    (Check.INCOMPLETE_COMMANDS, _incomplete),
+    (Check.JQ_SYSTEM_FUNCTION, _jq_system),
+    (Check.JQ_FILE_ARGUMENTS, _jq_files),
+    (Check.OBFUSCATED_FLAGS, _obfuscated),
+    (Check.SHELL_METACHARACTERS, _metacharacters),
+    (Check.DANGEROUS_VARIABLES, _variables),
+    (Check.NEWLINES, _newlines),
+    (Check.COMMAND_SUBSTITUTION, _substitution),
+    (Check.INPUT_REDIRECTION, _input),
+    (Check.OUTPUT_REDIRECTION, _output),
+    (Check.IFS_INJECTION, _ifs),
+    (Check.GIT_COMMIT_SUBSTITUTION, _git_commit),
+    (Check.PROC_ENVIRON_ACCESS, _proc_environ),
+    (Check.MALFORMED_TOKEN_INJECTION, _malformed),
+    (Check.BACKSLASH_ESCAPED_WHITESPACE, _escaped_blank),
+    (Check.BRACE_EXPANSION, _braces),
+    (Check.CONTROL_CHARACTERS, _control),
+    (Check.UNICODE_WHITESPACE, _unicode),
+    (Check.MID_WORD_HASH, _hash),
+    (Check.ZSH_DANGEROUS_COMMANDS, _zsh),
+    (Check.BACKSLASH_ESCAPED_OPERATORS, _escaped_operator),
+    (Check.COMMENT_QUOTE_DESYNC, _comment),
+    (Check.QUOTED_NEWLINE, _quoted_newline),
+)

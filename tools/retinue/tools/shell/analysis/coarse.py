@@ -1,0 +1,33 @@
+"""Commands in a text that cannot be read with certainty: too many rather than too few. Pure.
+
+Used only to find what is forbidden or critical, never to approve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from retinue.tools.shell.analysis.model import Word
+from retinue.tools.shell.analysis.quoting import resolve
+
+_SEPARATORS = re.compile(r"&&|\|\||[;|&\n\r\v\f(){}`]|\$\(|[<>]\(")
+_JOINED = re.compile(r"\\\n")
+_WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*'|\"(?:[^\"\\]|\\[\s\S])*\"|\\[\s\S]|['\"\\])+")
+_REDIRECT = re.compile(r"\d*(?:&>>?|[<>]+[&|]?)\S*\Z")
+_LEADS = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "time", "coproc", "case", "in", "function"))
+_MAX_PIECES = 4_000
+
+
+def coarse_commands(text: str) -> Iterator[tuple[Word, ...]]:
+    """Each piece between separators, whatever quotes say, without words that only lead to a command."""
+    for count, piece in enumerate(_SEPARATORS.split(_JOINED.sub("", text))):
+        if count >= _MAX_PIECES:
+            return
+        raw = [word for word in _WORD.findall(piece) if not _REDIRECT.match(word)]
+        while raw and raw[0] in _LEADS:
+            raw.pop(0)
+        if raw:
+            yield tuple(resolve(word) for word in raw)
+            stripped = tuple(resolve(word.strip("'\"")) for word in raw)
+            yield stripped

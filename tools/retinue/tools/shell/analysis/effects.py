@@ -1,0 +1,107 @@
+"""Which files a command that is not in the read-only table names to read or to write. Pure; data first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from retinue.tools.shell.analysis.model import Part, Word
+from retinue.tools.shell.analysis.readonly import is_free
+from retinue.tools.shell.analysis.quoting import resolve
+from retinue.tools.shell.analysis.wrappers import unwrap
+
+
+class Files(NamedTuple):
+    """Words that name files, as far as they can be told from other arguments."""
+
+    read: tuple[Word, ...]
+    written: tuple[Word, ...]
+
+
+NO_FILES = Files((), ())
+
+_READS_ALL = frozenset(
+    ("cat", "tac", "head", "tail", "nl", "wc", "ls", "stat", "file", "du", "tree", "less", "more", "diff", "cmp", "comm")
+    + ("sort", "uniq", "cut", "paste", "join", "fold", "fmt", "od", "xxd", "hexdump", "strings", "base64", "md5sum")
+    + ("sha1sum", "sha256sum", "readlink", "realpath", "source", ".", "find", "column", "rev", "vim", "vi", "nano")
+)
+_READS_BEHIND_FIRST = frozenset(("grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "jq"))
+_WRITES_ALL = frozenset(
+    ("rm", "rmdir", "touch", "mkdir", "mkfifo", "tee", "truncate", "shred", "unlink", "mv", "split", "install", "patch")
+)
+_WRITES_BEHIND_FIRST = frozenset(("chmod", "chown", "chgrp"))
+_COPIES = frozenset(("cp", "ln", "rsync", "scp"))
+EXTRACTED = _READS_ALL | _READS_BEHIND_FIRST | _WRITES_ALL | _WRITES_BEHIND_FIRST | _COPIES | {"sed", "cd", "dd"}
+
+
+def files_of(part: Part) -> Files:
+    """Files of the command and of its redirects."""
+    named = _of_words(unwrap(part.words)) if part.words else NO_FILES
+    if not part.raw.redirects:
+        return named
+    read, written = list(named.read), list(named.written)
+    for redirect in part.raw.redirects:
+        if redirect.operator in ("<<", "<<-", "<<<") or is_free(redirect) or redirect.operator == "<&":
+            continue
+        if redirect.operator == "<":
+            read.append(resolve(redirect.target))
+        else:
+            written.append(resolve(redirect.target))
+    return Files(tuple(read), tuple(written))
+
+
+def _of_words(words: Sequence[Word]) -> Files:
+    name = words[0].value.rsplit("/", 1)[-1]
+    if name not in EXTRACTED:
+        return NO_FILES
+    arguments, flags = _split(words[1:])
+    if name in _READS_ALL:
+        return Files(arguments, ())
+    if name in _READS_BEHIND_FIRST:
+        return Files(arguments[1:] if "-e" not in flags and "-f" not in flags else arguments, ())
+    if name in _WRITES_ALL:
+        return Files((), arguments)
+    if name in _WRITES_BEHIND_FIRST:
+        return Files((), arguments[1:])
+    if name in _COPIES:
+        return _copied(words, arguments)
+    if name == "sed":
+        return _edited(arguments, flags)
+    if name == "dd":
+        return _by_operand(words)
+    return NO_FILES
+
+
+def _split(words: Sequence[Word]) -> tuple[tuple[Word, ...], frozenset[str]]:
+    arguments: list[Word] = []
+    flags: set[str] = set()
+    for at, word in enumerate(words):
+        if word.value == "--":
+            arguments.extend(words[at + 1 :])
+            break
+        if word.value.startswith("-") and len(word.value) > 1:
+            flags.add(word.value)
+        else:
+            arguments.append(word)
+    return tuple(arguments), frozenset(flags)
+
+
+def _copied(words: Sequence[Word], arguments: tuple[Word, ...]) -> Files:
+    """The last argument, or the directory that -t names, is written; the others are read."""
+    for at, word in enumerate(words[:-1]):
+        if word.value in ("-t", "--target-directory"):
+            target = words[at + 1]
+            return Files(tuple(word for word in arguments if word is not target), (target,))
+    return Files(arguments[:-1], arguments[-1:])
+
+
+def _edited(arguments: tuple[Word, ...], flags: frozenset[str]) -> Files:
+    behind = arguments if any(flag.startswith(("-e", "--expression", "-f")) for flag in flags) else arguments[1:]
+    in_place = any(flag.startswith("--in-place") or (flag[1:2] != "-" and "i" in flag) for flag in flags)
+    return Files((), behind) if in_place else Files(behind, ())
+
+
+def _by_operand(words: Sequence[Word]) -> Files:
+    read = tuple(word._replace(value=word.value[3:]) for word in words if word.value.startswith("if="))
+    written = tuple(word._replace(value=word.value[3:]) for word in words if word.value.startswith("of="))
+    return Files(read, written)

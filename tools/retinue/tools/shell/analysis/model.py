@@ -1,0 +1,148 @@
+"""What the analysis of a command takes and answers. Named tuples where thousands are made, dataclasses elsewhere."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Shell = Literal["bash", "zsh"]
+Outcome = Literal["read-only", "allow", "ask", "deny", "hard-stop"]
+DisplayClass = Literal["search", "read", "list"]
+Status = Literal["simple", "complex", "broken"]
+
+MAX_CHARS = 10_000
+MAX_PARTS = 50
+MAX_SUGGESTIONS = 5
+DEADLINE_MS = 50.0
+
+
+class Trait(enum.IntFlag):
+    """What stands in a word besides plain letters."""
+
+    QUOTED = 1
+    GLOB = 2
+    BRACE = 4
+    TILDE = 8
+    EXPANSION = 16
+    SUBSTITUTION = 32
+    ANSI = 64
+    ESCAPED = 128
+    EQUALS = 256
+
+
+class Word(NamedTuple):
+    """One word: as written, and as the shell hands it on. What it would expand stays in `value` as written."""
+
+    raw: str
+    value: str
+    traits: int
+
+    @property
+    def literal(self) -> bool:
+        """Whether the value is the argument, whatever lies on the disk and in the environment."""
+        return self.traits & ~(Trait.QUOTED | Trait.ESCAPED) == 0
+
+
+class Redirect(NamedTuple):
+    """`fd` is empty when the text names none. `target` is the raw word behind the operator."""
+
+    fd: str
+    operator: str
+    target: str
+
+
+class RawPart(NamedTuple):
+    """One simple command before quoting is resolved. `connector` is the operator before it; empty for the first."""
+
+    connector: str
+    negated: bool
+    words: tuple[str, ...]
+    redirects: tuple[Redirect, ...]
+
+
+class Part(NamedTuple):
+    """One simple command: assignments before it, then what runs."""
+
+    raw: RawPart
+    assignments: tuple[Word, ...]
+    words: tuple[Word, ...]
+
+    @property
+    def program(self) -> str:
+        return self.words[0].value if self.words else ""
+
+    @property
+    def source(self) -> str:
+        """The command as written, with single blanks and without redirects."""
+        return " ".join(self.raw.words)
+
+
+class Reason(NamedTuple):
+    """Why a command is not simply approved. `check` is the number of the named check; 0 for everything else.
+
+    `text` may carry words of the command and is for people; only `check` and `kind` belong in logs.
+    """
+
+    kind: str
+    check: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Permission rules as written, of any tool; those that speak neither of Bash, Read nor Edit are ignored."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+NO_RULES = Rules()
+
+
+def as_written(path: str) -> str:
+    """For a disk that nobody looks at: no link leads anywhere."""
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`allowed` are directories besides `cwd`. `real` follows the links of an absolute path; it must not raise."""
+
+    command: str
+    cwd: str
+    home: str
+    shell: Shell = "bash"
+    allowed: tuple[str, ...] = ()
+    rules: Rules = NO_RULES
+    real: Callable[[str], str] = as_written
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`suggest` is None when no rule could be offered, and empty when none is needed."""
+
+    outcome: Outcome
+    status: Status
+    reasons: tuple[Reason, ...] = ()
+    parts: tuple[Part, ...] = ()
+    suggest: tuple[str, ...] | None = None
+    display: DisplayClass | None = None
+    warnings: tuple[str, ...] = ()
+    rule: str | None = None
+
+    @property
+    def concurrency_safe(self) -> bool:
+        return self.outcome == "read-only"
+
+
+@dataclass(slots=True)
+class Findings:
+    """Reasons as they are found, in order and once each."""
+
+    reasons: dict[Reason, None] = field(default_factory=dict[Reason, None])
+
+    def add(self, kind: str, check: int, text: str) -> None:
+        self.reasons[Reason(kind, check, text)] = None

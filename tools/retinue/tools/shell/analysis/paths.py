@@ -1,0 +1,85 @@
+"""Where a word of a command lies on the disk. Pure but for the port that follows links."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from retinue.tools.shell.analysis.model import Trait, Word
+
+FREE_TO_READ = frozenset(("/dev/null", "/dev/zero", "-"))
+_GLOB_CHARACTERS = "*?["
+_UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI | Trait.EQUALS
+
+
+class Place(NamedTuple):
+    """What paths are judged by: `bases` are all directories in which a command may run."""
+
+    bases: tuple[str, ...]
+    roots: tuple[str, ...]
+    real_roots: tuple[str, ...]
+    home: str
+    real: Callable[[str], str]
+
+    def inside(self, path: str) -> bool:
+        """Whether an absolute path lies in an allowed directory, as it is named and with its links followed."""
+        return _under(path, self.roots) and _under(self.real(path), self.real_roots)
+
+
+def place(cwd: str, home: str, allowed: Iterable[str], real: Callable[[str], str]) -> Place:
+    roots = tuple(posixpath.normpath(path) for path in (cwd, *allowed))
+    return Place(roots[:1], roots, tuple(real(root) for root in roots), posixpath.normpath(home), real)
+
+
+def _under(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
+
+
+def outside(word: Word, where: Place) -> str | None:
+    """Why this path may not be read unasked; None when it lies inside, wherever the command runs."""
+    if word.value in FREE_TO_READ:
+        return None
+    for path in candidates(word, where):
+        if path is None:
+            return f"where {word.raw} leads is not known"
+        if not where.inside(path):
+            return f"{word.raw} lies outside the working directory"
+    return None
+
+
+def candidates(word: Word, where: Place) -> list[str | None]:
+    """Each absolute path that a word may name: one for each directory in which the command may run.
+
+    A glob is placed by what stands before it; None where that says nothing.
+    """
+    if word.traits & _UNPLACEABLE:
+        return [None]
+    text = word.value
+    if word.traits & Trait.TILDE:
+        expanded = _home(text, where.home)
+        if expanded is None:
+            return [None]
+        text = expanded
+    if word.traits & Trait.GLOB:
+        before = _before_glob(text)
+        if before is None:
+            return [None]
+        text = before
+    return [posixpath.normpath(posixpath.join(base, text)) for base in where.bases]
+
+
+def _home(text: str, home: str) -> str | None:
+    if text == "~" or text.startswith("~/"):
+        return home + text[1:]
+    return None
+
+
+def _before_glob(text: str) -> str | None:
+    """The directory in which everything lies that this glob may find."""
+    parts = text.split("/")
+    first = next((i for i, part in enumerate(parts) if any(c in part for c in _GLOB_CHARACTERS)), len(parts))
+    for part in parts[first:]:
+        if part == ".." or (part.startswith(".") and any(c in part for c in _GLOB_CHARACTERS)) or "(" in part:
+            return None
+    return "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")

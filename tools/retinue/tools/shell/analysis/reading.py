@@ -1,0 +1,102 @@
+"""One text, read twice: by the parser and by the lexer. What they agree on is simple; the rest is never approved unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from retinue.tools.shell.analysis import tree
+from retinue.tools.shell.analysis.coarse import coarse_commands
+from retinue.tools.shell.analysis.environment import is_assignment
+from retinue.tools.shell.analysis.lexer import lex
+from retinue.tools.shell.analysis.model import MAX_CHARS, MAX_PARTS, Part, RawPart, Reason, Status, Word
+from retinue.tools.shell.analysis.quoting import resolve
+from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts
+
+_RESERVED = frozenset(
+    ("if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function")
+    + ("{", "}", "!", "[[", "coproc", "time", "in", "foreach", "repeat", "end", "nocorrect", "((")
+)
+_EVALUATES = SHELLS | frozenset(("eval", "trap", "watch", "su", "script", "env", "sg", "parallel", "xargs", "exec"))
+
+
+class Reading(NamedTuple):
+    """The simple commands of a text, and why they may not be all that it runs."""
+
+    status: Status
+    parts: tuple[Part, ...]
+    reasons: tuple[Reason, ...]
+
+
+def read(text: str) -> Reading:
+    """Never raises."""
+    if len(text) > MAX_CHARS:
+        return _broken("limit", f"more than {MAX_CHARS} characters")
+    if not text.strip(" \t\n"):
+        return _broken("empty", "no command")
+    try:
+        parsed = tree.parse(text)
+    except tree.TooLong:
+        return _broken("deadline", "reading it takes too long")
+    except (ImportError, OSError):
+        return _broken("parser", "there is no parser on this machine", lex(text) or ())
+    lexed = lex(text)
+    if parsed.root.has_error:
+        return _broken("syntax", "it cannot be read with certainty", lexed or ())
+    simple = tree.simple_parts(parsed) if lexed is None or len(lexed) <= MAX_PARTS else None
+    if lexed is not None and len(lexed) > MAX_PARTS:
+        return _broken("limit", f"more than {MAX_PARTS} commands", lexed)
+    if lexed is not None and simple == lexed:
+        return Reading("simple", tuple(map(part_of, lexed)), ())
+    return _not_simple(parsed, simple, lexed)
+
+
+def _not_simple(parsed: tree.Tree, simple: list[RawPart] | None, lexed: list[RawPart] | None) -> Reading:
+    found = tree.survey(parsed)
+    if found.unknown is not None:
+        return _broken("syntax", f"it holds {found.unknown}", (*found.parts, *(lexed or ())))
+    if lexed is not None and (simple is not None or not any(_is_reserved(part) for part in lexed)):
+        return _broken("readings", "it can be read in two ways", (*found.parts, *lexed))
+    parts = tuple(map(part_of, found.parts))
+    if len(parts) > MAX_PARTS:
+        return _broken("limit", f"more than {MAX_PARTS} commands", found.parts)
+    return Reading("complex", parts, (Reason("complex", 0, "more than a list of simple commands"),))
+
+
+def _is_reserved(part: RawPart) -> bool:
+    return bool(part.words) and part.words[0] in _RESERVED
+
+
+def _broken(kind: str, text: str, parts: Sequence[RawPart] = ()) -> Reading:
+    return Reading("broken", tuple(map(part_of, parts)), (Reason(kind, 0, text),))
+
+
+def part_of(raw: RawPart) -> Part:
+    """The part with its quoting resolved."""
+    words = tuple(map(resolve, raw.words))
+    at = 0
+    if words and "=" in words[0].raw:
+        while at < len(words) and is_assignment(words[at].raw):
+            at += 1
+    return Part(raw, words[:at], words[at:])
+
+
+def all_commands(text: str, reading: Reading) -> Iterator[Sequence[Word]]:
+    """Every command that the text may run, as far as anyone can tell: to look for what is forbidden."""
+    for part in reading.parts:
+        if part.words:
+            yield part.words
+            yield from _evaluated(part.words)
+    if reading.status == "broken":
+        for words in coarse_commands(text):
+            yield words
+            yield from _evaluated(words)
+
+
+def _evaluated(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """Commands in strings that another shell will run."""
+    for tail in inner_starts(words):
+        if tail[0].value.rsplit("/", 1)[-1] in _EVALUATES:
+            for word in tail[1:]:
+                if not word.value.startswith("-") and (" " in word.value or "\n" in word.value):
+                    yield from coarse_commands(word.value)

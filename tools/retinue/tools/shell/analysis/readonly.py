@@ -1,0 +1,96 @@
+"""Whether a simple command provably only reads, and only inside the allowed directories. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retinue.tools.shell.analysis.arguments import SCANNED, UNSCANNED
+from retinue.tools.shell.analysis.environment import is_safe
+from retinue.tools.shell.analysis.model import Part, Redirect, Shell, Trait, Word
+from retinue.tools.shell.analysis.paths import Place, outside
+from retinue.tools.shell.analysis.table import Entry, NotListed, Table, scan
+from retinue.tools.shell.analysis.wrappers import unwrap
+
+_OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trait.EQUALS
+_DUPLICATES = frozenset((">&", "<&"))
+_WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
+_ONLY_ZSH = frozenset(("where", "whence", "noglob"))
+
+
+def why_not(part: Part, where: Place, table: Table, shell: Shell) -> str | None:
+    """The first thing that keeps this command from being approved unasked; None when nothing does."""
+    for redirect in part.raw.redirects:
+        if not is_free(redirect):
+            return f"redirect {redirect.operator}{redirect.target}"
+    for assignment in part.assignments:
+        if not is_safe(assignment):
+            return f"variable {assignment.value.partition('=')[0]}"
+    if not part.words:
+        return "an assignment outlives the command" if part.assignments else "no command"
+    for word in part.words:
+        if word.traits & _OPAQUE:
+            return f"{word.raw} is known only when it runs"
+    words = unwrap(part.words)
+    if words is not part.words and any(word.value == "nohup" for word in part.words[: -len(words)]):
+        return "nohup may write its file"
+    return _command(words, where, table, shell)
+
+
+def is_free(redirect: Redirect) -> bool:
+    """Copies of a descriptor, and output that goes nowhere."""
+    if redirect.operator in _DUPLICATES:
+        return redirect.target in ("0", "1", "2", "-")
+    return redirect.operator in _WRITES and redirect.target == "/dev/null"
+
+
+def _command(words: Sequence[Word], where: Place, table: Table, shell: Shell) -> str | None:
+    program = words[0]
+    if not program.literal:
+        return "the program is known only when it runs"
+    if program.value in _ONLY_ZSH and shell != "zsh":
+        return f"{program.value} is no command of {shell}"
+    entry = table.get(program.value)
+    if entry is None:
+        return f"{program.value} is not in the table"
+    rest = words[1:]
+    if entry.sub:
+        return _sub_command(entry, rest, where, table)
+    return _against(entry, rest, where)
+
+
+def _sub_command(entry: Entry, words: Sequence[Word], where: Place, table: Table) -> str | None:
+    at = 0
+    while at < len(words) and words[at].value.startswith("-"):
+        flag = words[at].value
+        inner = table.get(f"{entry.name} {flag}")
+        if inner is not None:
+            return _against(inner, words[at + 1 :], where)
+        if flag not in entry.flags:
+            return f"{flag} is not listed for {entry.name}"
+        at += 1
+    if at >= len(words):
+        return f"{entry.name} without a sub-command"
+    inner = table.get(f"{entry.name} {words[at].value}")
+    if inner is None:
+        return f"{entry.name} {words[at].raw} is not in the table"
+    return _against(inner, words[at + 1 :], where)
+
+
+def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
+    if not entry.globs:
+        for word in words:
+            if word.traits & Trait.GLOB:
+                return f"{word.raw} may become a flag of {entry.name}"
+    unscanned = UNSCANNED.get(entry.args)
+    if unscanned is not None:
+        why = unscanned(words, where)
+        return None if why is None else f"{entry.name}: {why}"
+    try:
+        scanned = scan(entry, words)
+    except NotListed as word:
+        return f"{word} is not listed for {entry.name}"
+    for file in scanned.files:
+        if (why := outside(file, where)) is not None:
+            return f"{entry.name}: {why}"
+    why = SCANNED[entry.args](entry, scanned, where)
+    return None if why is None else f"{entry.name}: {why}"

@@ -1,0 +1,199 @@
+"""How permission rules are held against the commands of a text. Pure.
+
+A deny or ask rule fits as soon as any reading of any command fits it; an allow rule only the words as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.tools.errors import SpecError
+from retinue.tools.permissions.commands import UNCOVERED, is_exact, literal, pattern_of
+from retinue.tools.permissions.rules import Anchors, PathFits, Rule, parse_rule, path_matcher
+from retinue.tools.shell.analysis.environment import is_assignment, is_safe
+from retinue.tools.shell.analysis.model import Part, Rules, Trait, Word
+from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts, unwrap
+
+_OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION
+_SAFE_IN_ARGUMENTS = frozenset(("$HOME", "${HOME}", "$PWD", "${PWD}"))
+_FIND_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"))
+_GIT_REDIRECTED = frozenset(("-c", "--config-env", "--git-dir", "--work-tree", "--exec-path"))
+
+
+@dataclass(frozen=True, slots=True)
+class ShellRules:
+    """The rules that speak of commands, and those that speak of files."""
+
+    deny: tuple[Rule, ...]
+    ask: tuple[Rule, ...]
+    allow: tuple[Rule, ...]
+    deny_read: tuple[tuple[Rule, PathFits], ...]
+    deny_edit: tuple[tuple[Rule, PathFits], ...]
+
+    def whole(self, behavior: str) -> Rule | None:
+        """A rule for every command."""
+        rules = {"deny": self.deny, "ask": self.ask, "allow": self.allow}[behavior]
+        return next((rule for rule in rules if rule.content is None), None)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.deny or self.ask or self.allow or self.deny_read or self.deny_edit)
+
+    @property
+    def restricts_some(self) -> bool:
+        """Whether some commands are forbidden or asked about, so that one that cannot be named may be among them."""
+        return any(rule.content is not None for rule in (*self.deny, *self.ask))
+
+
+NO_SHELL_RULES = ShellRules((), (), (), (), ())
+
+
+def compile_rules(rules: Rules, cwd: str, home: str) -> ShellRules:
+    """A deny or ask rule that cannot be read forbids everything; such an allow rule allows nothing."""
+    if not (rules.allow or rules.ask or rules.deny):
+        return NO_SHELL_RULES
+    anchors = Anchors(Path(cwd), Path(home))
+    deny = [_parsed(text, "deny") for text in rules.deny]
+    ask = [_parsed(text, "ask") for text in rules.ask]
+    allow = [_parsed(text, "allow") for text in rules.allow]
+    return ShellRules(
+        deny=_about_commands(deny),
+        ask=_about_commands(ask),
+        allow=_about_commands(allow),
+        deny_read=_about_files(deny, "Read", anchors),
+        deny_edit=_about_files(deny, "Edit", anchors),
+    )
+
+
+def _parsed(text: str, behavior: str) -> Rule | None:
+    match behavior:
+        case "allow":
+            try:
+                return parse_rule(text, "allow")
+            except SpecError:
+                return None
+        case "ask":
+            return _strict(text, "ask")
+        case _:
+            return _strict(text, "deny")
+
+
+def _strict(text: str, behavior: str) -> Rule:
+    try:
+        return parse_rule(text, "deny" if behavior == "deny" else "ask")
+    except SpecError:
+        return Rule("deny" if behavior == "deny" else "ask", "Bash")
+
+
+def _about_commands(rules: Iterable[Rule | None]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule is not None and rule.tool in ("Bash", "*"))
+
+
+def _about_files(rules: Iterable[Rule | None], tool: str, anchors: Anchors) -> tuple[tuple[Rule, PathFits], ...]:
+    return tuple(
+        (rule, path_matcher(rule.content, "deny", anchors))
+        for rule in rules
+        if rule is not None and rule.tool == tool and rule.content is not None
+    )
+
+
+def readings(words: Sequence[Word]) -> Iterator[str]:
+    """Every text that a deny or ask rule is compared with: each command that may run, as written and as resolved."""
+    for tail in inner_starts(words):
+        raw = " ".join(word.raw for word in tail)
+        value = " ".join(word.value for word in tail)
+        name = tail[0].value
+        yield raw
+        if value != raw:
+            yield value
+        base = name.rsplit("/", 1)[-1]
+        rest = value[len(name) :]
+        if base != name:
+            yield base + rest
+        if base.casefold() != base:
+            yield base.casefold() + rest
+        if tail[0].traits & Trait.BRACE:
+            yield base.partition("{")[0] + base.partition("{")[2].partition(",")[0].rstrip("}") + rest
+
+
+def first_fitting(rules: Sequence[Rule], commands: Iterable[Sequence[Word]]) -> Rule | None:
+    """The first rule that fits any reading of any of these commands."""
+    if not rules:
+        return None
+    if (whole := next((rule for rule in rules if rule.content is None), None)) is not None:
+        return whole
+    texts = {text for words in commands for text in readings(words)}
+    for rule in rules:
+        pattern = pattern_of(rule.content or "")
+        if any(pattern.fullmatch(text) for text in texts):
+            return rule
+    return None
+
+
+def covering(rules: ShellRules, part: Part) -> Rule | None:
+    """The allow rule that covers this one command; it never covers where its redirects go."""
+    words = part.words
+    if not words or not all(is_safe(assignment) for assignment in part.assignments):
+        return None
+    if not words[0].literal or any(_hides(word) for word in words[1:]):
+        return None
+    inner = unwrap(words)
+    if any(word.value.rsplit("/", 1)[-1] in UNCOVERED for word in (words[0], inner[0])):
+        return None
+    texts = {" ".join(word.raw for word in words), " ".join(word.raw for word in inner)}
+    bare_xargs = inner[0].value == "xargs" and len(inner) > 1 and not inner[1].value.startswith("-")
+    if bare_xargs:
+        texts.add(" ".join(word.raw for word in inner[1:]))
+    for rule in rules.allow:
+        if rule.content is None:
+            return rule
+        if is_exact(rule.content):
+            if literal(rule.content) in texts or literal(rule.content) == part.source:
+                return rule
+        elif not never_by_prefix(inner) and any(pattern_of(rule.content).fullmatch(text) for text in texts):
+            return rule
+    return None
+
+
+def never_by_prefix(words: Sequence[Word]) -> bool:
+    """Whether what these words run is so open that no prefix could have meant it."""
+    name = words[0].value.rsplit("/", 1)[-1]
+    if name == "xargs":
+        return len(words) < 2 or words[1].value.startswith("-") or words[1].value in NEVER_COVERED
+    if name in NEVER_COVERED:
+        return True
+    if name == "find":
+        return any(word.value in _FIND_ACTIONS for word in words)
+    if name in ("fd", "fdfind"):
+        return any(word.value.startswith(("-x", "-X", "--exec")) for word in words)
+    if name == "git":
+        return any(word.value.partition("=")[0] in _GIT_REDIRECTED for word in _before_verb(words))
+    return False
+
+
+def _before_verb(words: Sequence[Word]) -> Iterator[Word]:
+    for word in words[1:]:
+        if not word.value.startswith("-"):
+            return
+        yield word
+
+
+def _hides(word: Word) -> bool:
+    """Whether the word may turn into others. A quoted home or working directory stays one word."""
+    if word.traits & Trait.SUBSTITUTION:
+        return True
+    if not word.traits & Trait.EXPANSION:
+        return False
+    if not (word.raw.startswith('"') and word.raw.endswith('"')):
+        return True
+    rest = word.value
+    for known in sorted(_SAFE_IN_ARGUMENTS, key=len, reverse=True):
+        rest = rest.replace(known, "")
+    return "$" in rest or "`" in rest
+
+
+def names_its_programs(parts: Iterable[Part]) -> bool:
+    """Whether every command's program is written out, so that deny and ask rules could see it."""
+    return all(not part.words or part.words[0].literal or is_assignment(part.words[0].raw) for part in parts)
