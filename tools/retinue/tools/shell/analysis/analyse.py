@@ -65,7 +65,7 @@ def analyse(request: Request, table: Table | None = None) -> Verdict:
     """The verdict on one command."""
     reading = read(request.command)
     hits = tuple(run_checks(request.command, reading.parts))
-    start = place(request.cwd, request.home, request.allowed, request.real)
+    start = place(request)
     simple = reading.status == "simple"
     spots = places(reading.parts, start) if simple else [(start, None)] * len(reading.parts)
     needs = _needs(request, reading, spots, table or builtin_table()) if simple else ()

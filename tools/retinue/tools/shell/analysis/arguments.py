@@ -23,7 +23,16 @@ _JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
 _JQ_WORD = re.compile(r"(?<![.\w$])(?:env|import|include|input_filename|system|modulemeta)\b|\$ENV|\$__")
 _LISTS = frozenset(("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"))
 _READS_CONFIG = frozenset(("--get", "--get-all", "--get-regexp", "--list", "-l"))
-_UPWARD = re.compile(r"(?:^|/)\.\.(?:/|\Z)")
+_UPWARD = re.compile(r"(?:^|[/:!^)])\.\.(?:/|\Z)")
+_NUMERIC_FORMAT = re.compile(r"%[^%A-Za-z]*[diouxXeEfFgGaA*]|\*")
+_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+[smhd]?\Z")
+_TAR_LIST = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]*f\Z")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*(?:\.[^\s=]+)+\Z")
+_IP_SHOWS = frozenset(
+    (verb, *more)
+    for verb in ("a", "addr", "address", "r", "route", "l", "link", "n", "neigh")
+    for more in ((), ("show",), ("list",))
+)
 
 _FIND_PLAIN = frozenset(
     ("-print", "-print0", "-ls", "-prune", "-depth", "-d", "-xdev", "-mount", "-empty", "-true", "-false", "-daystart")
@@ -48,6 +57,11 @@ _INTEGER = re.compile(r"-?[0-9]+\Z")
 
 def _none(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
     return f"{scanned.arguments[0].raw} is not listed" if scanned.arguments else None
+
+
+def _flag(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    """Programs that without a flag would run what they read."""
+    return None if scanned.flags and not scanned.arguments else "only its version is listed"
 
 
 def _text(_entry: Entry, _scanned: Scanned, _where: Place) -> str | None:
@@ -78,7 +92,9 @@ def _first_text(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     return _all_inside(scanned.arguments if taken else scanned.arguments[1:], where)
 
 
-def _revisions(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
+def _revisions(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    if entry.max is not None and len(scanned.arguments) > entry.max:
+        return f"{scanned.arguments[entry.max].raw} would be written"
     return _no_way_out(scanned.arguments, where)
 
 
@@ -134,6 +150,8 @@ def _reflog(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 
 
 def _config(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    if not scanned.flags and len(scanned.arguments) == 1 and _KEY.match(scanned.arguments[0].value):
+        return None
     return "it would write a setting" if _READS_CONFIG.isdisjoint(scanned.flags) else None
 
 
@@ -149,8 +167,22 @@ def _sed(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     return _all_inside(arguments, where)
 
 
+def jq_code(filter_text: str) -> str:
+    """A jq filter without its literals; whole where one holds code, because its end is then not easily found."""
+    return filter_text if "\\(" in filter_text else _JQ_STRING.sub("", filter_text)
+
+
+def _unzip(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    lists = "-l" in scanned.flags or "-Z" in scanned.flags or "-v" in scanned.flags
+    return _paths(entry, scanned, where) if lists else "it would extract"
+
+
+def _numbers(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    return None if all(_NUMBER.match(word.value) for word in scanned.arguments) else "no number"
+
+
 def _jq(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    if any(_JQ_WORD.search(_JQ_STRING.sub("", word.value)) for word in scanned.arguments[:1]):
+    if any(_JQ_WORD.search(jq_code(word.value)) for word in scanned.arguments[:1]):
         return "a filter that reaches out of the document"
     return _all_inside(scanned.arguments[1:], where)
 
@@ -161,6 +193,8 @@ def _date(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 
 
 def _ps(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    if any("env" in value.casefold() for _, value in scanned.values):
+        return "the environment of processes"
     wrong = next((word for word in scanned.arguments if not _BSD_PS.match(word.value)), None)
     return f"{wrong.raw} is not listed" if wrong is not None else None
 
@@ -171,6 +205,7 @@ def _query(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 
 SCANNED: dict[str, Rule] = {
     "none": _none,
+    "flag": _flag,
     "text": _text,
     "paths": _paths,
     "tail": _tail,
@@ -191,6 +226,8 @@ SCANNED: dict[str, Rule] = {
     "date": _date,
     "ps": _ps,
     "query": _query,
+    "unzip": _unzip,
+    "number": _numbers,
 }
 
 
@@ -201,7 +238,23 @@ def _anything(_words: Words, _where: Place) -> str | None:
 def _printf(words: Words, _where: Place) -> str | None:
     if not words or words[0].value.startswith("-") or _PRINTF_SETS.search(words[0].value):
         return "a format that may set a variable"
+    if _NUMERIC_FORMAT.search(words[0].value) and not all(_NUMBER.match(word.value) for word in words[1:]):
+        texts = [word.value for word in words[1:]]
+        return "a number that may be a program" if any(c in text for text in texts for c in "[$`(") else None
     return None
+
+
+def _tar(words: Words, where: Place) -> str | None:
+    if len(words) < 2 or not _TAR_LIST.match(words[0].value) or any(word.value[:1] == "-" for word in words[1:]):
+        return "only plain listings are known"
+    return _all_inside(words[1:], where) or ("an archive on another machine" if ":" in words[1].value else None)
+
+
+def _ip(words: Words, _where: Place) -> str | None:
+    said = tuple(word.value for word in words)
+    if said[:1] in (("-4",), ("-6",), ("-br",), ("-brief",), ("-c",), ("-s",), ("-j",)):
+        said = said[1:]
+    return None if said in _IP_SHOWS else "only the forms that show are known"
 
 
 def _version_words(words: Words, _where: Place) -> str | None:
@@ -261,6 +314,8 @@ UNSCANNED: dict[str, Callable[[Words, Place], str | None]] = {
     "printf": _printf,
     "version-words": _version_words,
     "find": _find,
+    "tar": _tar,
+    "ip": _ip,
     "test": _test,
 }
 """Rules for commands that do not follow the usual form of flags."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from retinue.tools.shell.analysis.arguments import jq_code
 from retinue.tools.shell.analysis.model import Part, Reason
 from retinue.tools.shell.analysis.quoting import Variants, variants
 
@@ -83,10 +84,9 @@ _UNICODE_BLANK = re.compile(r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f
 _STARTS_IN_THE_MIDDLE = re.compile(r"\s*(?:&&|\|\||[;|&)}]|>>?(?!\()|<(?![(<])|-)")
 _ENDS_IN_THE_MIDDLE = re.compile(r"(?:&&|\|\||\||\\|[<>])\s*\Z")
 _UNCLOSED = re.compile(r"""(?:\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\#(?<=[\s;&|]\#)[^\n]*|[^'"\\])*+""")
-_JQ_SYSTEM = re.compile(r"\bsystem\b")
-_JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
+_JQ_SYSTEM = re.compile(r"\bsystem\s*\(")
 _JQ_REACHES_OUT = re.compile(
-    r"(?<![.\w$])(?:env|import|include|input_filename|get_search_list|modulemeta|halt_error|ltrimstr_file)\b|\$ENV\b|\$__"
+    r"(?<![.\w$])(?:env|import|include|input_filename|get_search_list|modulemeta)\b|\$ENV\b|\$__"
 )
 _JQ_FILE_FLAGS = re.compile(
     r"-[a-zA-Z]*[fL]|--(?:from-f|sl|raw-?f|rawf|argf|lib|run-|jsonar|args)", re.ASCII
@@ -113,7 +113,9 @@ _BRACE_LIST = re.compile(r"(?<![\\$])\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\{[^{}\s]*\{
 _ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]")
 _ESCAPED_OPERATOR = re.compile(r"(?<!\\)(?:\\\\)*\\[;|&<>]")
 _HASH = re.compile(r"(?:[\"'`\\)}]|\\[\s\S])#|\$#")
-_COMMENT = re.compile(r"(?:^|[\s;&|])#([^\n]*)")
+_QUOTE_OR_COMMENT = re.compile(
+    r"""\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)"""
+)
 _QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*\"""")
 _NEWLINE_THEN_HASH = re.compile(r"\n\s*#")
 
@@ -175,7 +177,7 @@ def _jq_files(seen: Text) -> str | None:
         for word in part.words[1:]:
             if _JQ_FILE_FLAGS.match(word.value):
                 return "jq reads a program or a file named by a flag"
-            if _JQ_REACHES_OUT.search(_JQ_STRING.sub("", word.value)):
+            if _JQ_REACHES_OUT.search(jq_code(word.value)):
                 return "jq filter reaches the environment or other files"
     return None
 
@@ -322,17 +324,11 @@ def _escaped_operator(seen: Text) -> str | None:
 def _comment(seen: Text) -> str | None:
     if "#" not in seen.text:
         return None
-    for found in _COMMENT.finditer(_QUOTED_SPAN.sub(_blank, seen.text)):
-        if any(quote in found[1] for quote in "'\"`"):
-            return "quotes in a comment"
-    for found in _COMMENT.finditer(seen.bare):
-        if "'" in found[1] or '"' in found[1]:
+    for found in _QUOTE_OR_COMMENT.finditer(seen.text):
+        comment = found["comment"]
+        if comment is not None and any(quote in comment for quote in "'\"`"):
             return "quotes in a comment"
     return None
-
-
-def _blank(found: re.Match[str]) -> str:
-    return "_" * len(found[0]) if "#" not in found[0] else found[0]
 
 
 def _quoted_newline(seen: Text) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Shell = Literal["bash", "zsh"]
@@ -107,9 +107,18 @@ def as_written(path: str) -> str:
     return path
 
 
+def finds_nothing(_pattern: str) -> Iterable[str]:
+    """For a disk that nobody looks at: no glob finds anything."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`allowed` are directories besides `cwd`. `real` follows the links of an absolute path; it must not raise."""
+    """`allowed` are directories besides `cwd`.
+
+    The disk is reached through two functions that must not raise: `real` follows the links of an absolute path, and
+    `expand` names what an absolute glob finds.
+    """
 
     command: str
     cwd: str
@@ -118,6 +127,7 @@ class Request:
     allowed: tuple[str, ...] = ()
     rules: Rules = NO_RULES
     real: Callable[[str], str] = as_written
+    expand: Callable[[str], Iterable[str]] = finds_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +146,3 @@ class Verdict:
     @property
     def concurrency_safe(self) -> bool:
         return self.outcome == "read-only"
-
-
-@dataclass(slots=True)
-class Findings:
-    """Reasons as they are found, in order and once each."""
-
-    reasons: dict[Reason, None] = field(default_factory=dict[Reason, None])
-
-    def add(self, kind: str, check: int, text: str) -> None:
-        self.reasons[Reason(kind, check, text)] = None

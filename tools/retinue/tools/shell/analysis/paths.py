@@ -6,9 +6,9 @@ import posixpath
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from retinue.tools.shell.analysis.model import Trait, Word
+from retinue.tools.shell.analysis.model import Request, Trait, Word
 
-FREE_TO_READ = frozenset(("/dev/null", "/dev/zero", "-"))
+FREE_TO_READ = frozenset(("/dev/null", "-"))
 _GLOB_CHARACTERS = "*?["
 _UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI | Trait.EQUALS
 
@@ -21,15 +21,18 @@ class Place(NamedTuple):
     real_roots: tuple[str, ...]
     home: str
     real: Callable[[str], str]
+    expand: Callable[[str], Iterable[str]]
 
     def inside(self, path: str) -> bool:
         """Whether an absolute path lies in an allowed directory, as it is named and with its links followed."""
         return _under(path, self.roots) and _under(self.real(path), self.real_roots)
 
 
-def place(cwd: str, home: str, allowed: Iterable[str], real: Callable[[str], str]) -> Place:
-    roots = tuple(posixpath.normpath(path) for path in (cwd, *allowed))
-    return Place(roots[:1], roots, tuple(real(root) for root in roots), posixpath.normpath(home), real)
+def place(request: Request) -> Place:
+    """Where a command begins."""
+    roots = tuple(posixpath.normpath(path) for path in (request.cwd, *request.allowed))
+    real_roots = tuple(request.real(root) for root in roots)
+    return Place(roots[:1], roots, real_roots, posixpath.normpath(request.home), request.real, request.expand)
 
 
 def _under(path: str, roots: tuple[str, ...]) -> bool:
@@ -65,7 +68,8 @@ def candidates(word: Word, where: Place) -> list[str | None]:
         before = _before_glob(text)
         if before is None:
             return [None]
-        text = before
+        found = [path for base in where.bases for path in _through_glob(text, base, where)]
+        return [*(posixpath.normpath(posixpath.join(base, before)) for base in where.bases), *found]
     return [posixpath.normpath(posixpath.join(base, text)) for base in where.bases]
 
 
@@ -83,3 +87,11 @@ def _before_glob(text: str) -> str | None:
         if part == ".." or (part.startswith(".") and any(c in part for c in _GLOB_CHARACTERS)) or "(" in part:
             return None
     return "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
+
+
+def _through_glob(text: str, base: str, where: Place) -> Iterable[str]:
+    """What lies behind directories that a glob finds: one of them may be a link that leads out."""
+    parts = text.rstrip("/").split("/")
+    if not any(c in part for part in parts[:-1] for c in _GLOB_CHARACTERS):
+        return ()
+    return where.expand(posixpath.join(base, text))

@@ -50,7 +50,7 @@ def _command(words: Sequence[Word], where: Place, table: Table, shell: Shell) ->
     if program.value in _ONLY_ZSH and shell != "zsh":
         return f"{program.value} is no command of {shell}"
     entry = table.get(program.value)
-    if entry is None:
+    if entry is None or " " in program.value:
         return f"{program.value} is not in the table"
     rest = words[1:]
     if entry.sub:

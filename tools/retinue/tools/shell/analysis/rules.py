@@ -12,6 +12,7 @@ from pathlib import Path
 from retinue.tools.errors import SpecError
 from retinue.tools.permissions.commands import UNCOVERED, is_exact, literal, pattern_of
 from retinue.tools.permissions.rules import Anchors, PathFits, Rule, parse_rule, path_matcher
+from retinue.tools.shell.analysis.effects import files_of
 from retinue.tools.shell.analysis.environment import is_assignment, is_safe
 from retinue.tools.shell.analysis.model import Part, Rules, Trait, Word
 from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts, unwrap
@@ -152,6 +153,8 @@ def covering(rules: ShellRules, part: Part) -> Rule | None:
         if is_exact(rule.content):
             if literal(rule.content) in texts or literal(rule.content) == part.source:
                 return rule
+        elif rule.content.startswith("*") and files_of(part).written:
+            continue  # a rule that names no program meant none that removes or overwrites files
         elif not never_by_prefix(inner) and any(pattern_of(rule.content).fullmatch(text) for text in texts):
             return rule
     return None

@@ -38,7 +38,7 @@ def _command_end(script: str, at: int) -> int | None:
     address = _LEADING_RANGE.match(script, at)
     assert address is not None
     letter = address.end()
-    if script[letter : letter + 1] == "s":
+    if script[letter : letter + 1] in ("s", "y"):
         return _substitution_end(script, letter + 1)
     found = _PRINT.match(script, at)
     return found.end() if found is not None else None

@@ -5,6 +5,7 @@ The entries are data (readonly.toml); settings may add more in the same form.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -16,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from retinue.tools.shell.analysis.model import Word
 
 Globs = Literal["any", "no"]
+
+_FLAG = re.compile(r"-[A-Za-z0-9-]|-[^\x00-\x7f]")
+"""What some program could take for a flag: `->` and a lone dash are not among them."""
 
 _SWITCH, _VALUE, _GLUED, _PATH, _NUMBER, _TWO = range(6)
 _KINDS = {"": _SWITCH, "=": _VALUE, "[=]": _GLUED, "=path": _PATH, "=number": _NUMBER, "=2": _TWO}
@@ -35,6 +39,8 @@ class EntryData(BaseModel):
     sub: bool = False
     like: str | None = None
     abstract: bool = False
+    names: tuple[str, ...] = ()
+    """The commands that the entry is for, when they are other or more than its key."""
 
 
 class Entry(NamedTuple):
@@ -75,9 +81,10 @@ def compile_table(data: Mapping[str, EntryData]) -> dict[str, Entry]:
         flags = _compile_flags(data[entry.like].flags) if entry.like is not None else {}
         flags.update(_compile_flags(entry.flags))
         first = frozenset(_dashed(token) for token in entry.first.split())
-        compiled[name] = Entry(
-            name, entry.why, flags, entry.args, first, entry.max, entry.globs == "any", entry.sub
-        )
+        for each in entry.names or (name,):
+            compiled[each] = Entry(
+                each, entry.why, flags, entry.args, first, entry.max, entry.globs == "any", entry.sub
+            )
     return compiled
 
 
@@ -126,7 +133,7 @@ class _Scanner:
             word = words[self.at]
             self.at += 1
             text = word.value
-            if text[:1] != "-" or text == "-":
+            if text[:1] != "-" or (text not in self.kinds and not _FLAG.match(text)):
                 arguments.append(word)
             elif text == "--":
                 arguments.extend(words[self.at :])

@@ -113,6 +113,7 @@ class _Simple:
     """Reads the parts off a tree of lists and pipelines."""
 
     def __init__(self, tree: Tree) -> None:
+        self.tree = tree
         self.raw = tree.raw
         self.parts: list[RawPart] = []
         self.connector = ""
@@ -155,7 +156,12 @@ class _Simple:
         before: list[Redirect] = []
         after: list[str] = []
         started = len(self.parts)
+        end = node.start_byte
         for child in node.children:
+            lost = self.tree.data[end : child.start_byte].strip().decode("utf-8", "surrogateescape")
+            end = child.end_byte
+            if lost:  # a dash before a heredoc belongs to no node
+                after.append(lost)
             if child.type == "file_redirect":
                 redirect, extra = _redirect(child, self.raw)
                 before.append(redirect)
