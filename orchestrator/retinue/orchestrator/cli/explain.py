@@ -28,7 +28,8 @@ def explain_command(
     ask: Annotated[list[str] | None, typer.Option(help="An ask rule.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="A deny rule.")] = None,
     link: Annotated[
-        list[str] | None, typer.Option(metavar="PATH=TARGET", help="Take PATH for a symbolic link, whatever the disk says.")
+        list[str] | None,
+        typer.Option(metavar="PATH=TARGET", help="Take PATH for a symbolic link, whatever the disk says."),
     ] = None,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Read one JSON object a line, answer one a line.")] = False,
 ) -> None:
@@ -49,11 +50,14 @@ def explain_command(
         raise typer.Exit(USAGE)
     cwd, home = os.getcwd(), os.path.expanduser("~")
     rules = Rules(tuple(allow or ()), tuple(ask or ()), tuple(deny or ()))
-    request = Request(command, cwd, home, "zsh" if shell == "zsh" else "bash", (), rules, follower(link or [], cwd, home))
+    request = Request(
+        command, cwd, home, "zsh" if shell == "zsh" else "bash", (), rules, follower(link or [], cwd, home)
+    )
     output.say(*_lines(analyse(request)))
 
 
 def _lines(verdict: Verdict) -> list[str]:
+    from retinue.tools.shell.analysis.advice import suggested_rules, warnings_of
     from retinue.tools.shell.analysis.checks import Check
 
     lines = [f"verdict: {verdict.outcome}" + (f", by the rule {verdict.rule}" if verdict.rule else "")]
@@ -65,17 +69,19 @@ def _lines(verdict: Verdict) -> list[str]:
     lines += ["", "checks:"]
     hits = {reason.check: reason.text for reason in verdict.reasons if reason.check}
     lines += [
-        f"  {check.value:2} {check.name.lower().replace('_', ' ')}: {hits.get(check.value, 'nothing')}" for check in Check
+        f"  {check.value:2} {check.name.lower().replace('_', ' ')}: {hits.get(check.value, 'nothing')}"
+        for check in Check
     ]
     others = [reason.text for reason in verdict.reasons if not reason.check]
     if others:
         lines += ["", "why it is not simply approved:", *(f"  {text}" for text in others)]
-    if verdict.warnings:
-        lines += ["", "warnings:", *(f"  {text}" for text in verdict.warnings)]
-    if verdict.suggest is None:
+    if warnings := warnings_of(verdict):
+        lines += ["", "warnings:", *(f"  {text}" for text in warnings)]
+    rules = suggested_rules(verdict)
+    if rules is None:
         lines += ["", "no rule is offered for it"]
-    elif verdict.suggest:
-        lines += ["", "rules that would make the question needless:", *(f"  {rule}" for rule in verdict.suggest)]
+    elif rules:
+        lines += ["", "rules that would make the question needless:", *(f"  {rule}" for rule in rules)]
     return lines
 
 
@@ -124,6 +130,9 @@ def _list(value: JsonValue) -> list[JsonValue]:
 
 
 def _json(verdict: Verdict) -> dict[str, JsonValue]:
+    from retinue.tools.shell.analysis.advice import display_class, suggested_rules, warnings_of
+
+    rules = suggested_rules(verdict)
     return {
         "verdict": verdict.outcome,
         "status": verdict.status,
@@ -137,9 +146,9 @@ def _json(verdict: Verdict) -> dict[str, JsonValue]:
             }
             for part in verdict.parts
         ],
-        "suggest": None if verdict.suggest is None else list(verdict.suggest),
-        "class": verdict.display,
-        "warnings": list(verdict.warnings),
+        "suggest": None if rules is None else list(rules),
+        "class": display_class(verdict),
+        "warnings": list(warnings_of(verdict)),
         "rule": verdict.rule,
     }
 

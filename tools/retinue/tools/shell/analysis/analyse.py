@@ -15,33 +15,18 @@ from typing import NamedTuple
 from retinue.tools.permissions.commands import literal, runs_uncovered
 from retinue.tools.permissions.protected import protected_part
 from retinue.tools.permissions.rules import Rule
-from retinue.tools.shell.analysis.checks import BREAKS, Check, run_checks
-from retinue.tools.shell.analysis.display import display_class
+from retinue.tools.shell.analysis.checks import BREAKS, OPAQUE, run_checks
 from retinue.tools.shell.analysis.effects import files_of
-from retinue.tools.shell.analysis.model import Part, Reason, Request, Trait, Verdict, Word
+from retinue.tools.shell.analysis.model import Need, Outcome, Part, Reason, Request, Trait, Verdict, Word
 from retinue.tools.shell.analysis.movement import is_move, places
 from retinue.tools.shell.analysis.paths import Place, candidates, outside, place
 from retinue.tools.shell.analysis.readonly import is_free, why_not
 from retinue.tools.shell.analysis.reading import Reading, all_commands, read
-from retinue.tools.shell.analysis.removal import critical
+from retinue.tools.shell.analysis.removal import critical, may_remove
 from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, covering, first_fitting, names_its_programs
-from retinue.tools.shell.analysis.suggest import suggestions
 from retinue.tools.shell.analysis.table import Table, builtin_table
-from retinue.tools.shell.analysis.warnings import warnings_for
 from retinue.tools.shell.analysis.wrappers import inner_starts
 
-_BREAKS = frozenset(int(check) for check in BREAKS)
-_NOT_BY_PREFIX = _BREAKS | frozenset(
-    int(check)
-    for check in (
-        Check.DANGEROUS_VARIABLES,
-        Check.COMMAND_SUBSTITUTION,
-        Check.IFS_INJECTION,
-        Check.GIT_COMMIT_SUBSTITUTION,
-        Check.PROC_ENVIRON_ACCESS,
-        Check.ZSH_DANGEROUS_COMMANDS,
-    )
-)
 
 
 class _Case(NamedTuple):
@@ -90,7 +75,7 @@ def _needs(
 
 def _judged(case: _Case) -> Verdict:
     """Deny, then what no rule covers, then ask, then what needs no question."""
-    commands = list(all_commands(case.request.command, case.reading))
+    commands = list(all_commands(case.request.command, case.reading)) if _is_looked_through(case) else []
     denied = first_fitting(case.rules.deny, commands) or _denied_file(case)
     if denied is not None:
         return _verdict(case, "deny", rule=denied, why=Reason("rule", 0, f"denied by {denied}"))
@@ -104,6 +89,14 @@ def _judged(case: _Case) -> Verdict:
         return _verdict(case, "read-only")
     covered = _covered(case)
     return _verdict(case, "ask") if covered is None else _verdict(case, "allow", rule=covered)
+
+
+def _is_looked_through(case: _Case) -> bool:
+    """Whether any rule or removal could be found in the command at all."""
+    rules = case.rules
+    if rules.deny or rules.ask or case.reading.status == "broken":
+        return True
+    return any(may_remove(word) for part in case.reading.parts for word in part.words)
 
 
 def _critical(case: _Case, commands: Sequence[Sequence[Word]]) -> str | None:
@@ -139,7 +132,7 @@ def _fits(fits: object, path: str, where: Place) -> bool:
 def _covered(case: _Case) -> Rule | None:
     """The rule that covers the command, if rules and the table cover all of it."""
     rules, reading = case.rules, case.reading
-    if not rules.allow or reading.status == "broken" or case.numbers & _BREAKS:
+    if not rules.allow or reading.status == "broken" or case.numbers & BREAKS:
         return None
     if runs_uncovered(case.request.command) is not None or not _writes_are_free(case):
         return None
@@ -150,7 +143,7 @@ def _covered(case: _Case) -> Rule | None:
     exact = next((rule for rule in rules.allow if literal(rule.content or "") == case.request.command.strip()), None)
     if exact is not None:
         return exact
-    if reading.status != "simple" or case.numbers & _NOT_BY_PREFIX:
+    if reading.status != "simple" or case.numbers & OPAQUE:
         return None
     return _each_covered(case)
 
@@ -162,16 +155,14 @@ def _each_covered(case: _Case) -> Rule | None:
         if rule is None or not _stays_inside(part, where) or why.startswith("cd "):
             return None
         last = rule
-    return last or (case.rules.allow[0] if case.hits and _hits_are_of_form_only(case) else None)
-
-
-def _hits_are_of_form_only(case: _Case) -> bool:
-    return False
+    return last
 
 
 def _stays_inside(part: Part, where: Place) -> bool:
     """Whether the files that the command names lie in allowed directories, and its output goes nowhere else."""
-    if not all(is_free(redirect) or redirect.operator in ("<", "<<", "<<-", "<<<", "<&") for redirect in part.raw.redirects):
+    if not all(
+        is_free(redirect) or redirect.operator in ("<", "<<", "<<-", "<<<", "<&") for redirect in part.raw.redirects
+    ):
         return False
     files = files_of(part)
     return all(outside(word, where) is None for word in (*files.read, *files.written))
@@ -197,28 +188,17 @@ def _protected(path: str, where: Place) -> bool:
     return protected_part(PurePosixPath(relative)) is not None
 
 
-def _verdict(case: _Case, outcome: str, *, rule: Rule | None = None, why: Reason | None = None) -> Verdict:
+def _verdict(case: _Case, outcome: Outcome, *, rule: Rule | None = None, why: Reason | None = None) -> Verdict:
     reading = case.reading
-    reasons = [] if why is None else [why]
-    reasons += reading.reasons
-    reasons += case.hits
+    reasons = reading.reasons + case.hits if why is None else (why, *reading.reasons, *case.hits)
     if outcome in ("ask", "hard-stop"):
-        reasons += [Reason("part", 0, f"{part.program or part.source}: {text}") for part, _, text in case.needs]
+        reasons += tuple(Reason("part", 0, f"{part.program or part.source}: {text}") for part, _, text in case.needs)
     return Verdict(
-        outcome=outcome,  # pyright: ignore
+        command=case.request.command,
+        outcome=outcome,
         status=reading.status,
-        reasons=tuple(dict.fromkeys(reasons)),
+        reasons=tuple(dict.fromkeys(reasons)) if len(reasons) > 1 else reasons,
         parts=reading.parts,
-        suggest=_suggest(case, outcome),
-        display=display_class(reading.parts) if reading.status == "simple" else None,
-        warnings=warnings_for(case.request.command),
+        needs=tuple(Need(part, text) for part, _, text in case.needs),
         rule=None if rule is None else str(rule),
     )
-
-
-def _suggest(case: _Case, outcome: str) -> tuple[str, ...] | None:
-    if outcome in ("read-only", "allow"):
-        return ()
-    if outcome != "ask" or case.reading.status != "simple" or case.numbers & _NOT_BY_PREFIX:
-        return None
-    return suggestions([part for part, _, _ in case.needs])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.arguments import jq_code
@@ -44,7 +45,7 @@ class Check(enum.IntEnum):
     QUOTED_NEWLINE = 23
 
 
-BREAKS = frozenset(
+BREAKS: frozenset[int] = frozenset(
     (
         Check.INCOMPLETE_COMMANDS,
         Check.MALFORMED_TOKEN_INJECTION,
@@ -53,6 +54,16 @@ BREAKS = frozenset(
     )
 )
 """After one of these nobody knows what the text says: no rule covers it."""
+
+OPAQUE: frozenset[int] = BREAKS | {
+    Check.DANGEROUS_VARIABLES,
+    Check.COMMAND_SUBSTITUTION,
+    Check.IFS_INJECTION,
+    Check.GIT_COMMIT_SUBSTITUTION,
+    Check.PROC_ENVIRON_ACCESS,
+    Check.ZSH_DANGEROUS_COMMANDS,
+}
+"""After one of these what runs is known only when it runs: no prefix rule covers it, and none is offered."""
 
 SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"<\("), "process substitution <()"),
@@ -75,31 +86,21 @@ ZSH_DANGEROUS = frozenset(
     + ("zf_rm", "zf_mv", "zf_ln", "zf_chmod", "zf_chown", "zf_chgrp", "zf_mkdir", "zf_rmdir")
 )
 
-_SUSPICIOUS = re.compile(r"[^A-Za-z0-9 _./:,@%+'\"*?!^|;&\[\]-]")
-"""A text without any of these, without quotes and with usual operators only can raise no check."""
-_QUIET_OPERATORS = re.compile(r"[A-Za-z0-9 _./:,@%+*?!^\[\]-]*(?:(?:&&|\|\||;|\|) *[A-Za-z0-9_./][A-Za-z0-9 _./:,@%+*?!^\[\]-]*)*\Z")
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
-_UNICODE_BLANK = re.compile(r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00ad\u115f\u1160\u2800\u3164\uffa0]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+_UNICODE_BLANK = re.compile(
+    r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00ad\u115f\u1160\u2800\u3164\uffa0]"
+)
 _STARTS_IN_THE_MIDDLE = re.compile(r"\s*(?:&&|\|\||[;|&)}]|>>?(?!\()|<(?![(<])|-)")
 _ENDS_IN_THE_MIDDLE = re.compile(r"(?:&&|\|\||\||\\|[<>])\s*\Z")
-_UNCLOSED = re.compile(r"""(?:\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\#(?<=[\s;&|]\#)[^\n]*|[^'"\\])*+""")
+_UNCLOSED = re.compile(r"""(?:\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|\#(?<=[\s;&|]\#)[^\n]*|[^'"\\])*+""")
 _JQ_SYSTEM = re.compile(r"\bsystem\s*\(")
 _JQ_REACHES_OUT = re.compile(
     r"(?<![.\w$])(?:env|import|include|input_filename|get_search_list|modulemeta)\b|\$ENV\b|\$__"
 )
-_JQ_FILE_FLAGS = re.compile(
-    r"-[a-zA-Z]*[fL]|--(?:from-f|sl|raw-?f|rawf|argf|lib|run-|jsonar|args)", re.ASCII
-)
-_OBFUSCATED = re.compile(
-    r"""\$'|\$"                                    # quoting that hides letters
-      |(?:^|\s)(?:''|"")+\s*-                        # an empty quote glued to a dash
-      |(?:^|\s)["']+-+[A-Za-z]                       # a quoted flag
-      |(?:^|\s)-[A-Za-z0-9-]*["'\\](?!=)             # a quote inside a flag
-      |(?:^|\s)\\-                                  # an escaped dash
-    """,
-    re.VERBOSE,
-)
+_JQ_FILE_FLAGS = re.compile(r"-[a-zA-Z]*[fL]|--(?:from-f|sl|raw-?f|rawf|argf|lib|run-|jsonar|args)", re.ASCII)
 _FLAG_VALUE = re.compile(r"(?:^|\s)(?:--?[A-Za-z0-9][A-Za-z0-9-]*=|-[A-Za-z0-9]{1,2})$")
 _BACKGROUND = re.compile(r"(?<![&|<>])&(?![&>])|\|&|;;|;&|<>|>\||&>>?")
 _VARIABLE_AT_OPERATOR = re.compile(r"[<>|]\s*\"?\$[A-Za-z_{]|\$(?:[A-Za-z_]\w*|\{\w+\})\"?\s*[|<>]")
@@ -113,10 +114,8 @@ _BRACE_LIST = re.compile(r"(?<![\\$])\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\{[^{}\s]*\{
 _ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]")
 _ESCAPED_OPERATOR = re.compile(r"(?<!\\)(?:\\\\)*\\[;|&<>]")
 _HASH = re.compile(r"(?:[\"'`\\)}]|\\[\s\S])#|\$#")
-_QUOTE_OR_COMMENT = re.compile(
-    r"""\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)"""
-)
-_QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*\"""")
+_QUOTE_OR_COMMENT = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)""")
+_QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+\"""")
 _NEWLINE_THEN_HASH = re.compile(r"\n\s*#")
 
 
@@ -132,25 +131,18 @@ class Text(NamedTuple):
 
 def run_checks(text: str, parts: Sequence[Part]) -> list[Reason]:
     """All hits, in the order of their numbers."""
-    if _QUIET_OPERATORS.match(text) and not _zsh_dangerous_in(parts):
-        return list(_proc(text))
+    letters = frozenset(text)
+    due = [(check, find) for check, needed, find in _CHECKS if not needed.isdisjoint(letters)]
+    if not text.isascii() or not text.isprintable():
+        due.extend(_UNPRINTABLE)
+    if not due:
+        return []
     without = variants(text)
-    seen = Text(text, without, re.sub(r"\\[\s\S]", "", without.unquoted), parts)
-    hits: list[Reason] = []
-    for check, find in _CHECKS:
-        why = find(seen)
-        if why is not None:
-            hits.append(Reason("check", int(check), why))
+    bare = re.sub(r"\\[\s\S]", "", without.unquoted) if "\\" in without.unquoted else without.unquoted
+    seen = Text(text, without, bare, parts)
+    hits = [Reason("check", int(check), why) for check, find in due if (why := find(seen)) is not None]
+    hits.sort(key=attrgetter("check"))
     return hits
-
-
-def _proc(text: str) -> Iterator[Reason]:
-    if "/proc" in text and (why := _proc_environ_text(text)) is not None:
-        yield Reason("check", int(Check.PROC_ENVIRON_ACCESS), why)
-
-
-def _zsh_dangerous_in(parts: Sequence[Part]) -> bool:
-    return any(part.program in ZSH_DANGEROUS for part in parts)
 
 
 def _incomplete(seen: Text) -> str | None:
@@ -307,9 +299,8 @@ def _hash(seen: Text) -> str | None:
 
 def _zsh(seen: Text) -> str | None:
     for part in seen.parts:
-        for word in part.words:
-            if word.value in ZSH_DANGEROUS:
-                return "a zsh module command" if word is part.words[0] or _leads(part) else None
+        if part.program in ZSH_DANGEROUS or (_leads(part) and any(word.value in ZSH_DANGEROUS for word in part.words)):
+            return "a zsh module command"
     return None
 
 
@@ -340,28 +331,36 @@ def _quoted_newline(seen: Text) -> str | None:
     return None
 
 
-_CHECKS: tuple[tuple[Check, Callable[[Text], str | None]], ...] = (
-    (Check.INCOMPLETE_COMMANDS, _incomplete),
-    (Check.JQ_SYSTEM_FUNCTION, _jq_system),
-    (Check.JQ_FILE_ARGUMENTS, _jq_files),
-    (Check.OBFUSCATED_FLAGS, _obfuscated),
-    (Check.SHELL_METACHARACTERS, _metacharacters),
-    (Check.DANGEROUS_VARIABLES, _variables),
-    (Check.NEWLINES, _newlines),
-    (Check.COMMAND_SUBSTITUTION, _substitution),
-    (Check.INPUT_REDIRECTION, _input),
-    (Check.OUTPUT_REDIRECTION, _output),
-    (Check.IFS_INJECTION, _ifs),
-    (Check.GIT_COMMIT_SUBSTITUTION, _git_commit),
-    (Check.PROC_ENVIRON_ACCESS, _proc_environ),
-    (Check.MALFORMED_TOKEN_INJECTION, _malformed),
-    (Check.BACKSLASH_ESCAPED_WHITESPACE, _escaped_blank),
-    (Check.BRACE_EXPANSION, _braces),
+_OPERATORS = "&|;<>(){}\\"
+_QUOTES = "'\"\\"
+_CHECKS: tuple[tuple[Check, frozenset[str], Callable[[Text], str | None]], ...] = tuple(
+    (check, frozenset(needed), find)
+    for check, needed, find in (
+        (Check.INCOMPLETE_COMMANDS, f"{_OPERATORS}-", _incomplete),
+        (Check.JQ_SYSTEM_FUNCTION, "q", _jq_system),
+        (Check.JQ_FILE_ARGUMENTS, "q", _jq_files),
+        (Check.OBFUSCATED_FLAGS, _QUOTES, _obfuscated),
+        (Check.SHELL_METACHARACTERS, "&|;<>", _metacharacters),
+        (Check.DANGEROUS_VARIABLES, "$", _variables),
+        (Check.NEWLINES, "\n", _newlines),
+        (Check.COMMAND_SUBSTITUTION, "$`(=~<}", _substitution),
+        (Check.INPUT_REDIRECTION, "<", _input),
+        (Check.OUTPUT_REDIRECTION, ">", _output),
+        (Check.IFS_INJECTION, "I", _ifs),
+        (Check.GIT_COMMIT_SUBSTITUTION, "$`", _git_commit),
+        (Check.PROC_ENVIRON_ACCESS, "p\\$", _proc_environ),
+        (Check.MALFORMED_TOKEN_INJECTION, _QUOTES, _malformed),
+        (Check.BACKSLASH_ESCAPED_WHITESPACE, "\\", _escaped_blank),
+        (Check.BRACE_EXPANSION, "{", _braces),
+        (Check.MID_WORD_HASH, "#", _hash),
+        (Check.ZSH_DANGEROUS_COMMANDS, "zmes\\$", _zsh),
+        (Check.BACKSLASH_ESCAPED_OPERATORS, "\\", _escaped_operator),
+        (Check.COMMENT_QUOTE_DESYNC, "#", _comment),
+        (Check.QUOTED_NEWLINE, "\n", _quoted_newline),
+    )
+)
+"""Each check with the letters without any of which it can find nothing."""
+_UNPRINTABLE: tuple[tuple[Check, Callable[[Text], str | None]], ...] = (
     (Check.CONTROL_CHARACTERS, _control),
     (Check.UNICODE_WHITESPACE, _unicode),
-    (Check.MID_WORD_HASH, _hash),
-    (Check.ZSH_DANGEROUS_COMMANDS, _zsh),
-    (Check.BACKSLASH_ESCAPED_OPERATORS, _escaped_operator),
-    (Check.COMMENT_QUOTE_DESYNC, _comment),
-    (Check.QUOTED_NEWLINE, _quoted_newline),
 )

@@ -15,7 +15,9 @@ _SEPARATORS = re.compile(r"&&|\|\||[;|&\n\r\v\f(){}`]|\$\(|[<>]\(")
 _JOINED = re.compile(r"\\\n")
 _WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*'|\"(?:[^\"\\]|\\[\s\S])*\"|\\[\s\S]|['\"\\])+")
 _REDIRECT = re.compile(r"\d*(?:&>>?|[<>]+[&|]?)\S*\Z")
-_LEADS = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "time", "coproc", "case", "in", "function"))
+_LEADS = frozenset(
+    ("if", "then", "elif", "else", "while", "until", "do", "!", "time", "coproc", "case", "in", "function")
+)
 _MAX_PIECES = 4_000
 
 

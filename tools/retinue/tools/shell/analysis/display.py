@@ -9,7 +9,9 @@ from retinue.tools.shell.analysis.readonly import is_free
 from retinue.tools.shell.analysis.wrappers import unwrap
 
 _CLASSES: dict[str, DisplayClass] = {
-    **dict.fromkeys(("find", "grep", "rg", "ag", "ack", "locate", "which", "whereis", "fd", "egrep", "fgrep"), "search"),
+    **dict.fromkeys(
+        ("find", "grep", "rg", "ag", "ack", "locate", "which", "whereis", "fd", "egrep", "fgrep"), "search"
+    ),
     **dict.fromkeys(
         ("cat", "head", "tail", "less", "more", "wc", "stat", "file", "jq", "awk", "cut", "sort", "uniq", "tr"), "read"
     ),

@@ -21,7 +21,24 @@ class Files(NamedTuple):
 NO_FILES = Files((), ())
 
 _READS_ALL = frozenset(
-    ("cat", "tac", "head", "tail", "nl", "wc", "ls", "stat", "file", "du", "tree", "less", "more", "diff", "cmp", "comm")
+    (
+        "cat",
+        "tac",
+        "head",
+        "tail",
+        "nl",
+        "wc",
+        "ls",
+        "stat",
+        "file",
+        "du",
+        "tree",
+        "less",
+        "more",
+        "diff",
+        "cmp",
+        "comm",
+    )
     + ("sort", "uniq", "cut", "paste", "join", "fold", "fmt", "od", "xxd", "hexdump", "strings", "base64", "md5sum")
     + ("sha1sum", "sha256sum", "readlink", "realpath", "source", ".", "find", "column", "rev", "vim", "vi", "nano")
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Shell = Literal["bash", "zsh"]
 Outcome = Literal["read-only", "allow", "ask", "deny", "hard-stop"]
@@ -18,18 +17,21 @@ MAX_SUGGESTIONS = 5
 DEADLINE_MS = 50.0
 
 
-class Trait(enum.IntFlag):
-    """What stands in a word besides plain letters."""
+class Trait:
+    """What stands in a word besides plain letters. Plain numbers: they are combined for every word of every command."""
 
-    QUOTED = 1
-    GLOB = 2
-    BRACE = 4
-    TILDE = 8
-    EXPANSION = 16
-    SUBSTITUTION = 32
-    ANSI = 64
-    ESCAPED = 128
-    EQUALS = 256
+    QUOTED: Final = 1
+    GLOB: Final = 2
+    BRACE: Final = 4
+    TILDE: Final = 8
+    EXPANSION: Final = 16
+    SUBSTITUTION: Final = 32
+    ANSI: Final = 64
+    ESCAPED: Final = 128
+    EQUALS: Final = 256
+
+
+_SETTLED: Final = Trait.QUOTED | Trait.ESCAPED
 
 
 class Word(NamedTuple):
@@ -42,7 +44,7 @@ class Word(NamedTuple):
     @property
     def literal(self) -> bool:
         """Whether the value is the argument, whatever lies on the disk and in the environment."""
-        return self.traits & ~(Trait.QUOTED | Trait.ESCAPED) == 0
+        return self.traits & ~_SETTLED == 0
 
 
 class Redirect(NamedTuple):
@@ -130,19 +132,30 @@ class Request:
     expand: Callable[[str], Iterable[str]] = finds_nothing
 
 
+class Need(NamedTuple):
+    """A command that the table does not vouch for, and why."""
+
+    part: Part
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`suggest` is None when no rule could be offered, and empty when none is needed."""
+    """What may become of a command. What a person is told with the question is computed from it on demand (advice)."""
 
+    command: str
     outcome: Outcome
     status: Status
     reasons: tuple[Reason, ...] = ()
     parts: tuple[Part, ...] = ()
-    suggest: tuple[str, ...] | None = None
-    display: DisplayClass | None = None
-    warnings: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
     rule: str | None = None
 
     @property
     def concurrency_safe(self) -> bool:
         return self.outcome == "read-only"
+
+    @property
+    def checks(self) -> frozenset[int]:
+        """Numbers of the checks that objected: all that a log may hold."""
+        return frozenset(reason.check for reason in self.reasons if reason.check)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.model import Request, Trait, Word
@@ -30,9 +31,14 @@ class Place(NamedTuple):
 
 def place(request: Request) -> Place:
     """Where a command begins."""
-    roots = tuple(posixpath.normpath(path) for path in (request.cwd, *request.allowed))
+    roots, home = _normal(request.cwd, request.allowed, request.home)
     real_roots = tuple(request.real(root) for root in roots)
-    return Place(roots[:1], roots, real_roots, posixpath.normpath(request.home), request.real, request.expand)
+    return Place(roots[:1], roots, real_roots, home, request.real, request.expand)
+
+
+@lru_cache(maxsize=64)
+def _normal(cwd: str, allowed: tuple[str, ...], home: str) -> tuple[tuple[str, ...], str]:
+    return tuple(posixpath.normpath(path) for path in (cwd, *allowed)), posixpath.normpath(home)
 
 
 def _under(path: str, roots: tuple[str, ...]) -> bool:

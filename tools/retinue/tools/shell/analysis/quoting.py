@@ -11,8 +11,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:,@%+-][A-Za-z0-9_./:=,@%+#^-]*\Z")
 _BRACKETS = frozenset(("[", "]", "[[", "]]"))
 _PIECE = re.compile(
     r"""'(?P<single>[^']*)'
-      |"(?P<double>(?:[^"\\]|\\[\s\S])*)"
-      |\$'(?P<ansi>(?:[^'\\]|\\[\s\S])*)'
+      |"(?P<double>(?:[^"\\]++|\\[\s\S])*+)"
+      |\$'(?P<ansi>(?:[^'\\]++|\\[\s\S])*+)'
       |\\(?P<escaped>[\s\S])
       |(?P<bare>[^'"\\$`]+)
       |(?P<dollar>[\s\S])""",
@@ -22,12 +22,10 @@ _IN_DOUBLE = re.compile(r"\\([$`\"\\\n])")
 _EXPANDS = re.compile(r"\$[A-Za-z_0-9{(\[@*#?$!-]|`")
 _SUBSTITUTES = re.compile(r"\$\(|`|[<>=]\(")
 _BRACE = re.compile(r"\{[^{}]*(?:,|\.\.)|\{[^}]*\{")
-_ANSI = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c([\s\S])|([\s\S]))"
-)
+_ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c([\s\S])|([\s\S]))")
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
-_SPAN = re.compile(r"""(?P<escaped>\\[\s\S])|(?P<single>'[^']*')|(?P<double>"(?:[^"\\]|\\[\s\S])*")""")
+_SPAN = re.compile(r"""(?P<escaped>\\[\s\S])|(?P<single>'[^']*')|(?P<double>"(?:[^"\\]++|\\[\s\S])*+")""")
 
 
 class Variants(NamedTuple):

@@ -20,6 +20,14 @@ _BRACES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)\Z", re.DOTALL)
 _MAX_ALTERNATIVES = 64
 
 
+_NAMES = ("rm", "rmdir", "find")
+
+
+def may_remove(word: Word) -> bool:
+    """Whether the word names a program that removes, or is a text that may hold one."""
+    return word.value.endswith(_NAMES) or " " in word.value or "\n" in word.value
+
+
 def critical(words: Sequence[Word], bases: Sequence[str], cwd: str, home: str) -> str | None:
     """The target that makes this command a critical removal. `words` begin with the program."""
     name = words[0].value.rsplit("/", 1)[-1]
@@ -78,10 +86,14 @@ def _alternative(word: Word, bases: Sequence[str], cwd: str, home: str) -> bool:
         user = _BARE_TILDE.match(text)
         if user is None:
             return False
-        text = (cwd if user["user"] == "+" else home if user["user"] is None else f"/~{user['user']}") + text[user.end() :]
+        text = (cwd if user["user"] == "+" else home if user["user"] is None else f"/~{user['user']}") + text[
+            user.end() :
+        ]
     if not text:
         return False
-    return any(_takes_too_much(posixpath.normpath(posixpath.join(base, _above_glob(text))), cwd, home) for base in bases)
+    return any(
+        _takes_too_much(posixpath.normpath(posixpath.join(base, _above_glob(text))), cwd, home) for base in bases
+    )
 
 
 def _directly_under_variable(raw: str) -> bool:

@@ -14,7 +14,9 @@ from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, RUNNERS, SHELLS
 _VERB = re.compile(r"[a-z][a-z0-9]*(?:[-:][a-z0-9]+)*\Z")
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.+-]*\Z")
 _INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript|osascript)[0-9.]*\Z")
-_NO_VERBS = frozenset(("kill", "pkill", "killall", "pytest", "npx", "pnpx", "bunx", "curl", "wget", "open", "vim", "vi"))
+_NO_VERBS = frozenset(
+    ("kill", "pkill", "killall", "pytest", "npx", "pnpx", "bunx", "curl", "wget", "open", "vim", "vi")
+)
 _RUNS_ANYTHING = frozenset((("docker", "exec"), ("docker", "run"), ("kubectl", "exec"), ("npm", "exec"), ("uv", "run")))
 _LONGEST = 200
 
@@ -37,7 +39,12 @@ def _rule(part: Part) -> str | None:
     name = words[0].value.rsplit("/", 1)[-1]
     if any(word.traits & (Trait.EXPANSION | Trait.SUBSTITUTION) for word in part.words):
         return None
-    if name in SHELLS or name in NEVER_COVERED or name in UNCOVERED or (name in RUNNERS and name not in EXTRACTED | {"npx"}):
+    if (
+        name in SHELLS
+        or name in NEVER_COVERED
+        or name in UNCOVERED
+        or (name in RUNNERS and name not in EXTRACTED | {"npx"})
+    ):
         return None
     wrapped = words is not part.words
     if wrapped and "/" in words[0].value:
