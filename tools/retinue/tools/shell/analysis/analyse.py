@@ -14,19 +14,18 @@ from typing import NamedTuple
 
 from retinue.tools.permissions.commands import literal, runs_uncovered
 from retinue.tools.permissions.protected import protected_part
-from retinue.tools.permissions.rules import Rule
+from retinue.tools.permissions.rules import PathFits, Rule
 from retinue.tools.shell.analysis.checks import BREAKS, OPAQUE, run_checks
 from retinue.tools.shell.analysis.effects import files_of
-from retinue.tools.shell.analysis.model import Need, Outcome, Part, Reason, Request, Trait, Verdict, Word
+from retinue.tools.shell.analysis.model import Need, Outcome, Part, Place, Reason, Request, Trait, Verdict, Word
 from retinue.tools.shell.analysis.movement import is_move, places
-from retinue.tools.shell.analysis.paths import Place, candidates, outside, place
-from retinue.tools.shell.analysis.readonly import is_free, why_not
+from retinue.tools.shell.analysis.paths import candidates, outside, place
 from retinue.tools.shell.analysis.reading import Reading, all_commands, read
+from retinue.tools.shell.analysis.readonly import is_free, why_not
 from retinue.tools.shell.analysis.removal import critical, may_remove
 from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, covering, first_fitting, names_its_programs
 from retinue.tools.shell.analysis.table import Table, builtin_table
 from retinue.tools.shell.analysis.wrappers import inner_starts
-
 
 
 class _Case(NamedTuple):
@@ -38,7 +37,7 @@ class _Case(NamedTuple):
     hits: tuple[Reason, ...]
     spots: Sequence[tuple[Place, str | None]]
     """Where each part runs, and what keeps it from running there unasked; only for a simple text."""
-    needs: tuple[tuple[Part, Place, str], ...]
+    needs: tuple[Need, ...]
     """The parts that the table does not vouch for, and why."""
 
     @property
@@ -63,13 +62,13 @@ def analyse(request: Request, table: Table | None = None) -> Verdict:
 
 def _needs(
     request: Request, reading: Reading, spots: Sequence[tuple[Place, str | None]], table: Table
-) -> tuple[tuple[Part, Place, str], ...]:
-    needs: list[tuple[Part, Place, str]] = []
+) -> tuple[Need, ...]:
+    needs: list[Need] = []
     for part, (where, why) in zip(reading.parts, spots, strict=True):
         if why is None and not (is_move(part) and not part.assignments and not part.raw.redirects):
             why = why_not(part, where, table, request.shell)
         if why is not None:
-            needs.append((part, where, why))
+            needs.append(Need(part, where, why))
     return tuple(needs)
 
 
@@ -124,9 +123,8 @@ def _denied_file(case: _Case) -> Rule | None:
     return None
 
 
-def _fits(fits: object, path: str, where: Place) -> bool:
-    assert callable(fits)
-    return bool(fits(path, True)) or bool(fits(where.real(path), True))
+def _fits(fits: PathFits, path: str, where: Place) -> bool:
+    return fits(path, True) or fits(where.real(path), True)
 
 
 def _covered(case: _Case) -> Rule | None:
@@ -136,7 +134,7 @@ def _covered(case: _Case) -> Rule | None:
         return None
     if runs_uncovered(case.request.command) is not None or not _writes_are_free(case):
         return None
-    whole = rules.whole("allow")
+    whole = rules.allows_all
     if whole is not None:
         hidden = rules.restricts_some and not names_its_programs(reading.parts)
         return None if hidden else whole
@@ -199,6 +197,6 @@ def _verdict(case: _Case, outcome: Outcome, *, rule: Rule | None = None, why: Re
         status=reading.status,
         reasons=tuple(dict.fromkeys(reasons)) if len(reasons) > 1 else reasons,
         parts=reading.parts,
-        needs=tuple(Need(part, text) for part, _, text in case.needs),
+        needs=case.needs,
         rule=None if rule is None else str(rule),
     )

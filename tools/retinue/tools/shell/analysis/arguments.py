@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from retinue.tools.shell.analysis import sedscript
-from retinue.tools.shell.analysis.model import Trait, Word
-from retinue.tools.shell.analysis.paths import Place, outside
+from retinue.tools.shell.analysis.model import Place, Trait, Word, names
+from retinue.tools.shell.analysis.paths import outside
 from retinue.tools.shell.analysis.table import Entry, Scanned
 
 Rule = Callable[[Entry, Scanned, Place], str | None]
@@ -34,16 +34,18 @@ _IP_SHOWS = frozenset(
     for more in ((), ("show",), ("list",))
 )
 
-_FIND_PLAIN = frozenset(
-    ("-print", "-print0", "-ls", "-prune", "-depth", "-d", "-xdev", "-mount", "-empty", "-true", "-false", "-daystart")
-    + ("-readable", "-writable", "-executable", "-nouser", "-nogroup", "-noleaf", "-not", "-a", "-and", "-o", "-or")
-    + ("!", "(", ")", ",", "-quit", "-nowarn", "-warn")
+_FIND_PLAIN = names(
+    """
+    -print -print0 -ls -prune -depth -d -xdev -mount -empty -true -false -daystart -readable -writable -executable
+    -nouser -nogroup -noleaf -not -a -and -o -or ! ( ) , -quit -nowarn -warn
+    """
 )
-_FIND_VALUE = frozenset(
-    ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type")
-    + ("-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-perm", "-user", "-group", "-uid")
-    + ("-gid", "-maxdepth", "-mindepth", "-links", "-inum", "-fstype", "-lname", "-ilname", "-used", "-printf")
-    + ("-newermt", "-newerat", "-newerct")
+_FIND_VALUE = names(
+    """
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime
+    -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum -fstype -lname -ilname
+    -used -printf -newermt -newerat -newerct
+    """
 )
 _FIND_FILE = frozenset(("-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-newerma", "-newerac"))
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.arguments import jq_code
-from retinue.tools.shell.analysis.model import Part, Reason
+from retinue.tools.shell.analysis.model import Part, Reason, names
 from retinue.tools.shell.analysis.quoting import Variants, variants
 
 
@@ -81,9 +81,11 @@ SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _IN_DOUBLE_QUOTES_TOO = frozenset(("command substitution $()", "parameter substitution ${}"))
 
-ZSH_DANGEROUS = frozenset(
-    ("zmodload", "emulate", "sysopen", "sysread", "syswrite", "sysseek", "zpty", "ztcp", "zsocket", "mapfile")
-    + ("zf_rm", "zf_mv", "zf_ln", "zf_chmod", "zf_chown", "zf_chgrp", "zf_mkdir", "zf_rmdir")
+ZSH_DANGEROUS = names(
+    """
+    zmodload emulate sysopen sysread syswrite sysseek zpty ztcp zsocket mapfile zf_rm zf_mv zf_ln zf_chmod zf_chown
+    zf_chgrp zf_mkdir zf_rmdir
+    """
 )
 
 
@@ -114,7 +116,9 @@ _BRACE_LIST = re.compile(r"(?<![\\$])\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\{[^{}\s]*\{
 _ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]")
 _ESCAPED_OPERATOR = re.compile(r"(?<!\\)(?:\\\\)*\\[;|&<>]")
 _HASH = re.compile(r"(?:[\"'`\\)}]|\\[\s\S])#|\$#")
-_QUOTE_OR_COMMENT = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)""")
+_QUOTE_OR_COMMENT = re.compile(
+    r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)"""
+)
 _QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+\"""")
 _NEWLINE_THEN_HASH = re.compile(r"\n\s*#")
 
@@ -198,7 +202,7 @@ def _quote_in_flag(raw: str) -> bool:
     at = min((raw.find(c) for c in "'\"\\" if c in raw), default=-1)
     if at < 0:
         return False
-    return _FLAG_VALUE.search(raw[:at]) is None or not raw[:2].startswith("--") and raw[at - 1] == "-"
+    return _FLAG_VALUE.search(raw[:at]) is None or (not raw[:2].startswith("--") and raw[at - 1] == "-")
 
 
 def _metacharacters(seen: Text) -> str | None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from retinue.tools.shell.analysis.model import Word
+from retinue.tools.shell.analysis.model import Word, names
 from retinue.tools.shell.analysis.quoting import resolve
 
 _SEPARATORS = re.compile(r"&&|\|\||[;|&\n\r\v\f(){}`]|\$\(|[<>]\(")
 _JOINED = re.compile(r"\\\n")
 _WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*'|\"(?:[^\"\\]|\\[\s\S])*\"|\\[\s\S]|['\"\\])+")
 _REDIRECT = re.compile(r"\d*(?:&>>?|[<>]+[&|]?)\S*\Z")
-_LEADS = frozenset(
-    ("if", "then", "elif", "else", "while", "until", "do", "!", "time", "coproc", "case", "in", "function")
+_LEADS = names(
+    """
+    if then elif else while until do ! time coproc case in function
+    """
 )
 _MAX_PIECES = 4_000
 

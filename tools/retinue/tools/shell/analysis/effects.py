@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from retinue.tools.shell.analysis.model import Part, Word
-from retinue.tools.shell.analysis.readonly import is_free
+from retinue.tools.shell.analysis.model import Part, Word, names
 from retinue.tools.shell.analysis.quoting import resolve
+from retinue.tools.shell.analysis.readonly import is_free
 from retinue.tools.shell.analysis.wrappers import unwrap
 
 
@@ -20,31 +20,17 @@ class Files(NamedTuple):
 
 NO_FILES = Files((), ())
 
-_READS_ALL = frozenset(
-    (
-        "cat",
-        "tac",
-        "head",
-        "tail",
-        "nl",
-        "wc",
-        "ls",
-        "stat",
-        "file",
-        "du",
-        "tree",
-        "less",
-        "more",
-        "diff",
-        "cmp",
-        "comm",
-    )
-    + ("sort", "uniq", "cut", "paste", "join", "fold", "fmt", "od", "xxd", "hexdump", "strings", "base64", "md5sum")
-    + ("sha1sum", "sha256sum", "readlink", "realpath", "source", ".", "find", "column", "rev", "vim", "vi", "nano")
+_READS_ALL = names(
+    """
+    cat tac head tail nl wc ls stat file du tree less more diff cmp comm sort uniq cut paste join fold fmt od xxd
+    hexdump strings base64 md5sum sha1sum sha256sum readlink realpath source . find column rev vim vi nano
+    """
 )
 _READS_BEHIND_FIRST = frozenset(("grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "jq"))
-_WRITES_ALL = frozenset(
-    ("rm", "rmdir", "touch", "mkdir", "mkfifo", "tee", "truncate", "shred", "unlink", "mv", "split", "install", "patch")
+_WRITES_ALL = names(
+    """
+    rm rmdir touch mkdir mkfifo tee truncate shred unlink mv split install patch
+    """
 )
 _WRITES_BEHIND_FIRST = frozenset(("chmod", "chown", "chgrp"))
 _COPIES = frozenset(("cp", "ln", "rsync", "scp"))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from retinue.tools.shell.analysis.model import Trait, Word
+from retinue.tools.shell.analysis.model import Trait, Word, names
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 
-SAFE = frozenset(
-    ("GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE")
-    + ("RUST_BACKTRACE", "RUST_LOG", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
-    + ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_TIME", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_MONETARY")
-    + ("CHARSET", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "TZ")
-    + ("LS_COLORS", "LSCOLORS", "GREP_COLORS", "GCC_COLORS", "TIME_STYLE", "BLOCK_SIZE")
+SAFE = names(
+    """
+    GOEXPERIMENT GOOS GOARCH CGO_ENABLED GO111MODULE RUST_BACKTRACE RUST_LOG NODE_ENV PYTHONUNBUFFERED
+    PYTHONDONTWRITEBYTECODE LANG LANGUAGE LC_ALL LC_CTYPE LC_TIME LC_COLLATE LC_MESSAGES LC_NUMERIC LC_MONETARY
+    CHARSET TERM COLORTERM NO_COLOR FORCE_COLOR CLICOLOR TZ LS_COLORS LSCOLORS GREP_COLORS GCC_COLORS TIME_STYLE
+    BLOCK_SIZE
+    """
 )
 """They change how something is shown or compiled, never what is loaded or run. 32 of them."""
 

@@ -17,6 +17,11 @@ MAX_SUGGESTIONS = 5
 DEADLINE_MS = 50.0
 
 
+def names(text: str) -> frozenset[str]:
+    """The words of a long list."""
+    return frozenset(text.split())
+
+
 class Trait:
     """What stands in a word besides plain letters. Plain numbers: they are combined for every word of every command."""
 
@@ -132,10 +137,30 @@ class Request:
     expand: Callable[[str], Iterable[str]] = finds_nothing
 
 
+class Place(NamedTuple):
+    """What paths are judged by: `bases` are all directories in which a command may run."""
+
+    bases: tuple[str, ...]
+    roots: tuple[str, ...]
+    real_roots: tuple[str, ...]
+    home: str
+    real: Callable[[str], str]
+    expand: Callable[[str], Iterable[str]]
+
+    def inside(self, path: str) -> bool:
+        """Whether an absolute path lies in an allowed directory, as it is named and with its links followed."""
+        return _under(path, self.roots) and _under(self.real(path), self.real_roots)
+
+
+def _under(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
+
+
 class Need(NamedTuple):
     """A command that the table does not vouch for, and why."""
 
     part: Part
+    where: Place
     why: str
 
 

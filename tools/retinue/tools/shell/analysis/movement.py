@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from retinue.tools.shell.analysis.model import Part, Word
-from retinue.tools.shell.analysis.paths import Place, candidates
+from retinue.tools.shell.analysis.model import Part, Place, Word
+from retinue.tools.shell.analysis.paths import candidates
 from retinue.tools.shell.analysis.readonly import is_free
 from retinue.tools.shell.analysis.wrappers import unwrap
 

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
-from retinue.tools.shell.analysis.model import Request, Trait, Word
+from retinue.tools.shell.analysis.model import Place, Request, Trait, Word
 
 FREE_TO_READ = frozenset(("/dev/null", "-"))
 _GLOB_CHARACTERS = "*?["
 _UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI | Trait.EQUALS
-
-
-class Place(NamedTuple):
-    """What paths are judged by: `bases` are all directories in which a command may run."""
-
-    bases: tuple[str, ...]
-    roots: tuple[str, ...]
-    real_roots: tuple[str, ...]
-    home: str
-    real: Callable[[str], str]
-    expand: Callable[[str], Iterable[str]]
-
-    def inside(self, path: str) -> bool:
-        """Whether an absolute path lies in an allowed directory, as it is named and with its links followed."""
-        return _under(path, self.roots) and _under(self.real(path), self.real_roots)
 
 
 def place(request: Request) -> Place:
@@ -39,10 +23,6 @@ def place(request: Request) -> Place:
 @lru_cache(maxsize=64)
 def _normal(cwd: str, allowed: tuple[str, ...], home: str) -> tuple[tuple[str, ...], str]:
     return tuple(posixpath.normpath(path) for path in (cwd, *allowed)), posixpath.normpath(home)
-
-
-def _under(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
 
 
 def outside(word: Word, where: Place) -> str | None:

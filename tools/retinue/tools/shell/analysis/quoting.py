@@ -80,7 +80,7 @@ def _bare_traits(text: str, *, first: bool) -> int:
         traits |= Trait.GLOB
     if "{" in text or "}" in text:
         traits |= Trait.BRACE if _BRACE.search(text) or text.count("{") != text.count("}") else 0
-    if "~" in text and (first and text[0] == "~" or ":~" in text or "=~" in text):
+    if "~" in text and ((first and text[0] == "~") or ":~" in text or "=~" in text):
         traits |= Trait.TILDE
     if first and text[0] == "=" and len(text) > 1:
         traits |= Trait.EQUALS

@@ -1,4 +1,4 @@
-"""One text, read twice: by the parser and by the lexer. What they agree on is simple; the rest is never approved unasked."""
+"""One text, read twice: by the parser and by the lexer. Only what they agree on may be approved unasked."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from retinue.tools.shell.analysis import tree
 from retinue.tools.shell.analysis.coarse import coarse_commands
 from retinue.tools.shell.analysis.environment import is_assignment
 from retinue.tools.shell.analysis.lexer import lex
-from retinue.tools.shell.analysis.model import MAX_CHARS, MAX_PARTS, Part, RawPart, Reason, Status, Word
+from retinue.tools.shell.analysis.model import MAX_CHARS, MAX_PARTS, Part, RawPart, Reason, Status, Word, names
 from retinue.tools.shell.analysis.quoting import resolve
 from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts
 
-_RESERVED = frozenset(
-    ("if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function")
-    + ("{", "}", "!", "[[", "coproc", "time", "in", "foreach", "repeat", "end", "nocorrect", "((")
+_RESERVED = names(
+    """
+    if then elif else fi for while until do done case esac select function { } ! [[ coproc time in foreach repeat
+    end nocorrect ((
+    """
 )
 _EVALUATES = SHELLS | frozenset(("eval", "trap", "watch", "su", "script", "env", "sg", "parallel", "xargs", "exec"))
 

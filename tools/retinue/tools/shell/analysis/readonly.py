@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from retinue.tools.shell.analysis.arguments import SCANNED, UNSCANNED
 from retinue.tools.shell.analysis.environment import is_safe
-from retinue.tools.shell.analysis.model import Part, Redirect, Shell, Trait, Word
-from retinue.tools.shell.analysis.paths import Place, outside
+from retinue.tools.shell.analysis.model import Part, Place, Redirect, Shell, Trait, Word
+from retinue.tools.shell.analysis.paths import outside
 from retinue.tools.shell.analysis.table import Entry, NotListed, Table, scan
 from retinue.tools.shell.analysis.wrappers import unwrap
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from retinue.tools.base import Behavior
 from retinue.tools.errors import SpecError
 from retinue.tools.permissions.commands import UNCOVERED, is_exact, literal, pattern_of
 from retinue.tools.permissions.rules import Anchors, PathFits, Rule, parse_rule, path_matcher
@@ -33,10 +34,10 @@ class ShellRules:
     deny_read: tuple[tuple[Rule, PathFits], ...]
     deny_edit: tuple[tuple[Rule, PathFits], ...]
 
-    def whole(self, behavior: str) -> Rule | None:
-        """A rule for every command."""
-        rules = {"deny": self.deny, "ask": self.ask, "allow": self.allow}[behavior]
-        return next((rule for rule in rules if rule.content is None), None)
+    @property
+    def allows_all(self) -> Rule | None:
+        """An allow rule for every command."""
+        return next((rule for rule in self.allow if rule.content is None), None)
 
     @property
     def is_empty(self) -> bool:
@@ -68,24 +69,11 @@ def compile_rules(rules: Rules, cwd: str, home: str) -> ShellRules:
     )
 
 
-def _parsed(text: str, behavior: str) -> Rule | None:
-    match behavior:
-        case "allow":
-            try:
-                return parse_rule(text, "allow")
-            except SpecError:
-                return None
-        case "ask":
-            return _strict(text, "ask")
-        case _:
-            return _strict(text, "deny")
-
-
-def _strict(text: str, behavior: str) -> Rule:
+def _parsed(text: str, behavior: Behavior) -> Rule | None:
     try:
-        return parse_rule(text, "deny" if behavior == "deny" else "ask")
+        return parse_rule(text, behavior)
     except SpecError:
-        return Rule("deny" if behavior == "deny" else "ask", "Bash")
+        return None if behavior == "allow" else Rule(behavior, "Bash")
 
 
 def _about_commands(rules: Iterable[Rule | None]) -> tuple[Rule, ...]:
@@ -143,21 +131,26 @@ def covering(rules: ShellRules, part: Part) -> Rule | None:
     inner = unwrap(words)
     if any(word.value.rsplit("/", 1)[-1] in UNCOVERED for word in (words[0], inner[0])):
         return None
-    texts = {" ".join(word.raw for word in words), " ".join(word.raw for word in inner)}
-    bare_xargs = inner[0].value == "xargs" and len(inner) > 1 and not inner[1].value.startswith("-")
-    if bare_xargs:
-        texts.add(" ".join(word.raw for word in inner[1:]))
-    for rule in rules.allow:
-        if rule.content is None:
-            return rule
-        if is_exact(rule.content):
-            if literal(rule.content) in texts or literal(rule.content) == part.source:
-                return rule
-        elif rule.content.startswith("*") and files_of(part).written:
-            continue  # a rule that names no program meant none that removes or overwrites files
-        elif not never_by_prefix(inner) and any(pattern_of(rule.content).fullmatch(text) for text in texts):
-            return rule
-    return None
+    texts = {_source(words), _source(inner)}
+    if inner[0].value == "xargs" and not never_by_prefix(inner):
+        texts.add(_source(inner[1:]))
+    return next((rule for rule in rules.allow if _covers(rule, part, inner, texts)), None)
+
+
+def _source(words: Sequence[Word]) -> str:
+    return " ".join(word.raw for word in words)
+
+
+def _covers(rule: Rule, part: Part, inner: Sequence[Word], texts: set[str]) -> bool:
+    if rule.content is None:
+        return True
+    if is_exact(rule.content):
+        return literal(rule.content) in texts or literal(rule.content) == part.source
+    if never_by_prefix(inner):
+        return False
+    if rule.content.startswith("*") and files_of(part).written:
+        return False  # a rule that names no program meant none that removes or overwrites files
+    return any(pattern_of(rule.content).fullmatch(text) for text in texts)
 
 
 def never_by_prefix(words: Sequence[Word]) -> bool:

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from retinue.tools.permissions.commands import UNCOVERED
 from retinue.tools.shell.analysis.effects import EXTRACTED
 from retinue.tools.shell.analysis.environment import is_safe, loads
-from retinue.tools.shell.analysis.model import MAX_SUGGESTIONS, Part, Trait, Word
+from retinue.tools.shell.analysis.model import MAX_SUGGESTIONS, Part, Trait, Word, names
 from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, RUNNERS, SHELLS, unwrap
 
 _VERB = re.compile(r"[a-z][a-z0-9]*(?:[-:][a-z0-9]+)*\Z")
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.+-]*\Z")
 _INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript|osascript)[0-9.]*\Z")
-_NO_VERBS = frozenset(
-    ("kill", "pkill", "killall", "pytest", "npx", "pnpx", "bunx", "curl", "wget", "open", "vim", "vi")
+_NO_VERBS = names(
+    """
+    kill pkill killall pytest npx pnpx bunx curl wget open vim vi
+    """
 )
 _RUNS_ANYTHING = frozenset((("docker", "exec"), ("docker", "run"), ("kubectl", "exec"), ("npm", "exec"), ("uv", "run")))
 _LONGEST = 200

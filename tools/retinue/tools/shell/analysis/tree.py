@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from retinue.tools.shell.analysis.model import DEADLINE_MS, RawPart, Redirect
+from retinue.tools.shell.analysis.model import DEADLINE_MS, RawPart, Redirect, names
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Language, Node
 
 _CONNECTORS = frozenset(("&&", "||", "|", "|&", ";", "&", "\n"))
-_WORDS = frozenset(
-    ("word", "string", "raw_string", "ansi_c_string", "concatenation", "number", "simple_expansion", "expansion")
-    + ("command_substitution", "process_substitution", "arithmetic_expansion", "brace_expansion", "translated_string")
-    + ("extglob_pattern", "regex", "test_operator", "special_variable_name", "variable_name", "subscript", "array")
+_WORDS = names(
+    """
+    word string raw_string ansi_c_string concatenation number simple_expansion expansion command_substitution
+    process_substitution arithmetic_expansion brace_expansion translated_string extglob_pattern regex test_operator
+    special_variable_name variable_name subscript array
+    """
 )
 """Node kinds that are one word of a command."""
 _DECLARATIONS = frozenset(("declaration_command", "unset_command"))
@@ -25,13 +28,14 @@ _KNOWN = (
     _WORDS
     | _DECLARATIONS
     | _HEREDOC_PARTS
-    | frozenset(
-        ("program", "command", "command_name", "list", "pipeline", "redirected_statement", "negated_command")
-        + ("subshell", "compound_statement", "if_statement", "elif_clause", "else_clause", "while_statement")
-        + ("for_statement", "c_style_for_statement", "case_statement", "case_item", "do_group", "function_definition")
-        + ("test_command", "binary_expression", "unary_expression", "postfix_expression", "parenthesized_expression")
-        + ("ternary_expression", "variable_assignment", "variable_assignments", "comment", "string_content")
-        + ("file_redirect", "heredoc_redirect", "herestring_redirect", "heredoc_content")
+    | names(
+        """
+    program command command_name list pipeline redirected_statement negated_command subshell compound_statement
+    if_statement elif_clause else_clause while_statement for_statement c_style_for_statement case_statement
+    case_item do_group function_definition test_command binary_expression unary_expression postfix_expression
+    parenthesized_expression ternary_expression variable_assignment variable_assignments comment string_content
+    file_redirect heredoc_redirect herestring_redirect heredoc_content
+    """
     )
 )
 _MAX_NODES = 40_000
@@ -71,11 +75,18 @@ def _language() -> Language:
     return Language(tree_sitter_bash.language())
 
 
-@lru_cache(maxsize=1)
-def _parser_type() -> type[Parser]:
-    from tree_sitter import Parser
+class _Parsers(threading.local):
+    """One parser for each thread: none may be used by two at once."""
 
-    return Parser
+    def __init__(self) -> None:
+        from tree_sitter import Parser
+
+        self.parser = Parser(_language())
+
+
+@lru_cache(maxsize=1)
+def _parsers() -> _Parsers:
+    return _Parsers()
 
 
 _SHORT = 256
@@ -85,7 +96,7 @@ _SHORT = 256
 def parse(text: str, deadline_ms: float = DEADLINE_MS) -> Tree:
     """TooLong when the deadline passes. ImportError when there is no parser on this machine."""
     data = text.encode("utf-8", "surrogatepass")
-    parser = _parser_type()(_language())
+    parser = _parsers().parser
     if len(data) <= _SHORT:
         return Tree(parser.parse(data).root_node, text, data)
     until = time.monotonic() + deadline_ms / 1000
@@ -95,6 +106,7 @@ def parse(text: str, deadline_ms: float = DEADLINE_MS) -> Tree:
             progress_callback=lambda _offset, _error: time.monotonic() > until,
         )
     except ValueError as stopped:
+        parser.reset()
         raise TooLong from stopped
     return Tree(tree.root_node, text, data)
 

@@ -6,24 +6,27 @@ import re
 from collections.abc import Callable, Sequence
 
 from retinue.tools.shell.analysis.environment import is_assignment
-from retinue.tools.shell.analysis.model import Word
+from retinue.tools.shell.analysis.model import Word, names
 
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
 _SIGNAL = re.compile(r"(?:SIG)?[A-Z0-9]+\Z")
 _NUMBER = re.compile(r"-?\d+\Z")
 _MODE = re.compile(r"(?:L|0|\d+[KMG]?B?)\Z")
 
-NEVER_COVERED = frozenset(
-    ("sudo", "doas", "su", "env", "exec", "eval", "xargs", "watch", "setsid", "ionice", "flock", "chrt", "parallel")
-    + ("pkexec", "run0", "unshare", "nsenter", "chroot", "source", ".", "trap", "coproc", "alias", "script", "ssh")
+NEVER_COVERED = names(
+    """
+    sudo doas su env exec eval xargs watch setsid ionice flock chrt parallel pkexec run0 unshare nsenter chroot
+    source . trap coproc alias script ssh
+    """
 )
 """A prefix rule for one of these would be a rule for everything, so no prefix rule covers them."""
 
-RUNNERS = NEVER_COVERED | frozenset(
-    ("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob", "nocorrect", "busybox", "toybox")
-    + ("caffeinate", "proot", "fakeroot", "systemd-run", "strace", "ltrace", "perf", "gdb", "valgrind", "rlwrap")
-    + ("watchexec", "entr", "taskset", "numactl", "prlimit", "runuser", "setpriv", "sg", "cpulimit", "chpst", "-")
-    + ("npx", "pnpx", "bunx", "find", "fd", "fdfind", "time", "then", "do", "else", "!", "{", "cgexec", "firejail")
+RUNNERS = NEVER_COVERED | names(
+    """
+    timeout time nice nohup stdbuf command builtin noglob nocorrect busybox toybox caffeinate proot fakeroot
+    systemd-run strace ltrace perf gdb valgrind rlwrap watchexec entr taskset numactl prlimit runuser setpriv sg
+    cpulimit chpst - npx pnpx bunx find fd fdfind time then do else ! { cgexec firejail
+    """
 )
 """Somewhere behind these words another command begins; used only to look for what is forbidden."""
 
