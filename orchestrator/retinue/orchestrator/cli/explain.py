@@ -12,13 +12,14 @@ import typer
 from retinue.orchestrator.cli import output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
     from pydantic import JsonValue
 
     from retinue.tools.shell.analysis.model import Request, Verdict
 
 USAGE = 2
+MOST_FOUND = 1_000
 
 
 def explain_command(
@@ -118,7 +119,8 @@ def _request(asked: dict[str, JsonValue], links: list[str]) -> Request:
         raise TypeError("rules is no object")
     lists = {key: tuple(str(text) for text in _list(rules.get(key))) for key in ("allow", "ask", "deny")}
     shell = "zsh" if asked.get("shell") == "zsh" else "bash"
-    return Request(str(asked["command"]), cwd, home, shell, (), Rules(**lists), follower(links, cwd, home))
+    disk = ThisDisk(links, cwd, home)
+    return Request(str(asked["command"]), cwd, home, shell, (), Rules(**lists), disk.real, disk.expand)
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
@@ -153,15 +155,18 @@ def _json(verdict: Verdict) -> dict[str, JsonValue]:
     }
 
 
-def follower(links: list[str], cwd: str, home: str) -> Callable[[str], str]:
-    """Follows the links of this machine's disk, and those that were told."""
-    told: dict[str, str] = {}
-    for text in links:
-        path, _, target = text.partition("=")
-        told[os.path.normpath(os.path.join(cwd, path))] = os.path.join(home, os.path.expanduser(target))
+class ThisDisk:
+    """Follows links of this machine's disk, and those that were told on the command line. Never raises."""
 
-    def real(path: str) -> str:
-        for link, target in told.items():
+    def __init__(self, links: Iterable[str], cwd: str, home: str) -> None:
+        self._told: dict[str, str] = {}
+        for text in links:
+            path, _, target = text.partition("=")
+            named = os.path.normpath(os.path.join(cwd, path))
+            self._told[named] = home + target[1:] if target.startswith("~") else os.path.join(cwd, target)
+
+    def real(self, path: str) -> str:
+        for link, target in self._told.items():
             if path == link or path.startswith(f"{link}/"):
                 path = target + path[len(link) :]
         try:
@@ -169,7 +174,19 @@ def follower(links: list[str], cwd: str, home: str) -> Callable[[str], str]:
         except (OSError, ValueError):
             return "/"
 
-    return real
+    def expand(self, pattern: str) -> Iterator[str]:
+        """What a glob finds, up to a bound: who writes one that finds more is asked."""
+        import fnmatch
+        import glob
+        from itertools import islice
+
+        depth = pattern.count("/")
+        for link in self._told:
+            head = "/".join(pattern.split("/")[: link.count("/") + 1])
+            if link.count("/") < depth and fnmatch.fnmatchcase(link, head):
+                yield link
+        found = list(islice(glob.iglob(pattern, recursive=True), MOST_FOUND + 1))
+        yield from found if len(found) <= MOST_FOUND else ["/"]
 
 
 def register(app: typer.Typer) -> None:

@@ -17,10 +17,21 @@ from retinue.tools.permissions.protected import protected_part
 from retinue.tools.permissions.rules import PathFits, Rule
 from retinue.tools.shell.analysis.checks import BREAKS, OPAQUE, run_checks
 from retinue.tools.shell.analysis.effects import files_of
-from retinue.tools.shell.analysis.model import Need, Outcome, Part, Place, Reason, Request, Trait, Verdict, Word
+from retinue.tools.shell.analysis.model import (
+    MAX_PARTS,
+    Need,
+    Outcome,
+    Part,
+    Place,
+    Reason,
+    Request,
+    Trait,
+    Verdict,
+    Word,
+)
 from retinue.tools.shell.analysis.movement import is_move, places
 from retinue.tools.shell.analysis.paths import candidates, outside, place
-from retinue.tools.shell.analysis.reading import Reading, all_commands, read
+from retinue.tools.shell.analysis.reading import Reading, all_commands, commands_of, read
 from retinue.tools.shell.analysis.readonly import is_free, why_not
 from retinue.tools.shell.analysis.removal import critical, may_remove
 from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, covering, first_fitting, names_its_programs
@@ -64,9 +75,11 @@ def _needs(
     request: Request, reading: Reading, spots: Sequence[tuple[Place, str | None]], table: Table
 ) -> tuple[Need, ...]:
     needs: list[Need] = []
+    before = ""
     for part, (where, why) in zip(reading.parts, spots, strict=True):
         if why is None and not (is_move(part) and not part.assignments and not part.raw.redirects):
-            why = why_not(part, where, table, request.shell)
+            why = why_not(part, where, table, request.shell, before if part.raw.connector == "|" else "")
+        before = part.program
         if why is not None:
             needs.append(Need(part, where, why))
     return tuple(needs)
@@ -99,13 +112,36 @@ def _is_looked_through(case: _Case) -> bool:
 
 
 def _critical(case: _Case, commands: Sequence[Sequence[Word]]) -> str | None:
-    bases = tuple(dict.fromkeys(base for where, _ in case.spots for base in where.bases)) or (case.request.cwd,)
-    for words in commands:
+    """A removal that no rule may cover, in any command, wherever a `cd` before it may have led."""
+    cwd, home = posixpath.normpath(case.request.cwd), posixpath.normpath(case.request.home)
+    if case.reading.status == "simple":
+        placed = [
+            (words, where.bases)
+            for part, (where, _) in zip(case.reading.parts, case.spots, strict=True)
+            for words in commands_of(part)
+        ]
+    else:
+        placed = [(words, _anywhere(case, commands)) for words in commands]
+    for words, bases in placed:
         for tail in inner_starts(words):
-            found = critical(tail, bases, posixpath.normpath(case.request.cwd), posixpath.normpath(case.request.home))
+            found = critical(tail, bases, cwd, home)
             if found is not None:
                 return found
     return None
+
+
+def _anywhere(case: _Case, commands: Sequence[Sequence[Word]]) -> tuple[str, ...]:
+    """The working directory, and each place that some `cd` of the text names."""
+    start = place(case.request)
+    targets = [
+        path
+        for words in commands
+        if words[0].value == "cd"
+        for word in words[1:]
+        for path in candidates(word, start)
+        if path is not None
+    ]
+    return tuple(dict.fromkeys((*start.bases, *targets[:MAX_PARTS])))
 
 
 def _denied_file(case: _Case) -> Rule | None:

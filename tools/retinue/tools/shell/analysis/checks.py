@@ -202,7 +202,9 @@ def _quote_in_flag(raw: str) -> bool:
     at = min((raw.find(c) for c in "'\"\\" if c in raw), default=-1)
     if at < 0:
         return False
-    return _FLAG_VALUE.search(raw[:at]) is None or (not raw[:2].startswith("--") and raw[at - 1] == "-")
+    if raw.startswith("--") and "=" in raw[:at]:
+        return False
+    return _FLAG_VALUE.search(raw[:at]) is None or raw[at - 1] == "-"
 
 
 def _metacharacters(seen: Text) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ from retinue.tools.shell.analysis.model import Place, Request, Trait, Word
 
 FREE_TO_READ = frozenset(("/dev/null", "-"))
 _GLOB_CHARACTERS = "*?["
+_MAY_LEAD_UP = re.compile(r"\.\.?[*?\[]")
 _UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI | Trait.EQUALS
 
 
@@ -70,7 +72,7 @@ def _before_glob(text: str) -> str | None:
     parts = text.split("/")
     first = next((i for i, part in enumerate(parts) if any(c in part for c in _GLOB_CHARACTERS)), len(parts))
     for part in parts[first:]:
-        if part == ".." or (part.startswith(".") and any(c in part for c in _GLOB_CHARACTERS)) or "(" in part:
+        if part == ".." or _MAY_LEAD_UP.match(part) or "(" in part:
             return None
     return "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
 

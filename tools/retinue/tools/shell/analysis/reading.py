@@ -86,13 +86,18 @@ def part_of(raw: RawPart) -> Part:
 def all_commands(text: str, reading: Reading) -> Iterator[Sequence[Word]]:
     """Every command that the text may run, as far as anyone can tell: to look for what is forbidden."""
     for part in reading.parts:
-        if part.words:
-            yield part.words
-            yield from _evaluated(part.words)
+        yield from commands_of(part)
     if reading.status == "broken":
         for words in coarse_commands(text):
             yield words
             yield from _evaluated(words)
+
+
+def commands_of(part: Part) -> Iterator[Sequence[Word]]:
+    """What one part runs: its words, and what is in strings for another shell."""
+    if part.words:
+        yield part.words
+        yield from _evaluated(part.words)
 
 
 def _evaluated(words: Sequence[Word]) -> Iterator[Sequence[Word]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from retinue.tools.shell.analysis.arguments import SCANNED, UNSCANNED
@@ -14,11 +15,18 @@ from retinue.tools.shell.analysis.wrappers import unwrap
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trait.EQUALS
 _DUPLICATES = frozenset((">&", "<&"))
 _WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
+_NAMERS = frozenset(("find", "rg", "grep", "fd", "fdfind", "ls", "git"))
+_TAKES_NAMES = frozenset(("paths", "first-text", "text", "tail"))
+_XARGS_FLAG = re.compile(r"-[0rt]+|-[nPL][0-9]+|--null|--no-run-if-empty|--max-args=[0-9]+")
+_ANCHORED = re.compile(r"[A-Za-z0-9_./]")
 _ONLY_ZSH = frozenset(("where", "whence", "noglob"))
 
 
-def why_not(part: Part, where: Place, table: Table, shell: Shell) -> str | None:
-    """The first thing that keeps this command from being approved unasked; None when nothing does."""
+def why_not(part: Part, where: Place, table: Table, shell: Shell, before: str = "") -> str | None:
+    """The first thing that keeps this command from being approved unasked; None when nothing does.
+
+    `before` is the program whose output it reads.
+    """
     for redirect in part.raw.redirects:
         if not is_free(redirect):
             return f"redirect {redirect.operator}{redirect.target}"
@@ -33,6 +41,8 @@ def why_not(part: Part, where: Place, table: Table, shell: Shell) -> str | None:
     words = unwrap(part.words)
     if words is not part.words and any(word.value == "nohup" for word in part.words[: -len(words)]):
         return "nohup may write its file"
+    if words[0].value == "xargs":
+        return _xargs(words[1:], where, table, before)
     return _command(words, where, table, shell)
 
 
@@ -58,6 +68,21 @@ def _command(words: Sequence[Word], where: Place, table: Table, shell: Shell) ->
     return _against(entry, rest, where)
 
 
+def _xargs(words: Sequence[Word], where: Place, table: Table, before: str) -> str | None:
+    """A reader that is given names found in the tree, and that no name could make write or run anything."""
+    if before not in _NAMERS:
+        return "xargs with names from anywhere"
+    at = 0
+    while at < len(words) and words[at].value.startswith("-"):
+        if not _XARGS_FLAG.match(words[at].value):
+            return f"{words[at].raw} is not listed for xargs"
+        at += 1
+    inner = table.get(words[at].value) if at < len(words) else None
+    if inner is None or inner.globs != "any" or inner.args not in _TAKES_NAMES:
+        return "xargs runs what is not a plain reader"
+    return _against(inner, words[at + 1 :], where)
+
+
 def _sub_command(entry: Entry, words: Sequence[Word], where: Place, table: Table) -> str | None:
     at = 0
     while at < len(words) and words[at].value.startswith("-"):
@@ -77,9 +102,9 @@ def _sub_command(entry: Entry, words: Sequence[Word], where: Place, table: Table
 
 
 def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
-    if not entry.globs:
+    if entry.globs != "any":
         for word in words:
-            if word.traits & Trait.GLOB:
+            if word.traits & Trait.GLOB and (entry.globs == "no" or not _ANCHORED.match(word.raw)):
                 return f"{word.raw} may become a flag of {entry.name}"
     unscanned = UNSCANNED.get(entry.args)
     if unscanned is not None:

@@ -13,7 +13,8 @@ from retinue.tools.shell.analysis.model import Trait, Word
 from retinue.tools.shell.analysis.quoting import resolve
 
 _REMOVERS = frozenset(("rm", "rmdir"))
-_KNOWN_VARIABLE = re.compile(r"\$(?:HOME|\{HOME\})|\$(?:PWD|\{PWD\})")
+_HOME = re.compile(r"\$HOME\b|\$\{HOME(?:[:?%#-][^}]*)?\}")
+_HERE = re.compile(r"\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`")
 _BARE_TILDE = re.compile(r"~(?P<user>[A-Za-z_][\w-]*|\+)?(?=/|\Z)")
 _VARIABLE_ROOT = re.compile(r"\"?\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*[^}]*\}|[0-9@*])\"?(?:/\.?)*(?:/?[*?\[].*|/\"?)?\Z")
 _BRACES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)\Z", re.DOTALL)
@@ -76,12 +77,11 @@ def _alternatives(raw: str) -> Iterator[str]:
 
 def _alternative(word: Word, bases: Sequence[str], cwd: str, home: str) -> bool:
     raw = word.raw
-    known = _KNOWN_VARIABLE.search(raw)
-    if word.traits & Trait.EXPANSION and known is None:
-        return _directly_under_variable(raw)
     text = word.value
-    if known is not None:
-        text = text.replace("${HOME}", home).replace("$HOME", home).replace("${PWD}", cwd).replace("$PWD", cwd)
+    if word.traits & Trait.EXPANSION:
+        text = _HERE.sub(lambda _: cwd, _HOME.sub(lambda _: home, text))
+        if text == word.value:
+            return _directly_under_variable(raw)
     elif word.traits & Trait.TILDE:
         user = _BARE_TILDE.match(text)
         if user is None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from retinue.tools.shell.analysis.model import Word
 
-Globs = Literal["any", "no"]
+Globs = Literal["any", "anchored", "no"]
 
 _FLAG = re.compile(r"-[A-Za-z0-9-]|-[^\x00-\x7f]")
 """What some program could take for a flag: `->` and a lone dash are not among them."""
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     args: str
     first: frozenset[str]
     max: int | None
-    globs: bool
+    globs: Globs
     sub: bool
 
 
@@ -82,9 +82,7 @@ def compile_table(data: Mapping[str, EntryData]) -> dict[str, Entry]:
         flags.update(_compile_flags(entry.flags))
         first = frozenset(_dashed(token) for token in entry.first.split())
         for each in entry.names or (name,):
-            compiled[each] = Entry(
-                each, entry.why, flags, entry.args, first, entry.max, entry.globs == "any", entry.sub
-            )
+            compiled[each] = Entry(each, entry.why, flags, entry.args, first, entry.max, entry.globs, entry.sub)
     return compiled
 
 
