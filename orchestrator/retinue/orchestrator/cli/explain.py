@@ -51,9 +51,9 @@ def explain_command(
         raise typer.Exit(USAGE)
     cwd, home = os.getcwd(), os.path.expanduser("~")
     rules = Rules(tuple(allow or ()), tuple(ask or ()), tuple(deny or ()))
-    request = Request(
-        command, cwd, home, "zsh" if shell == "zsh" else "bash", (), rules, follower(link or [], cwd, home)
-    )
+    disk = ThisDisk(link or [], cwd, home)
+    known = "zsh" if shell == "zsh" else "bash"
+    request = Request(command, cwd, home, known, (), rules, disk.real, disk.expand)
     output.say(*_lines(analyse(request)))
 
 
