@@ -114,7 +114,7 @@ def _request(asked: dict[str, JsonValue], links: list[str]) -> Request:
     from retinue.tools.shell.analysis.model import Request, Rules
 
     cwd, home = str(asked.get("cwd") or os.getcwd()), str(asked.get("home") or os.path.expanduser("~"))
-    rules = asked.get("rules") or {}
+    rules = asked.get("rules", {})
     if not isinstance(rules, dict):
         raise TypeError("rules is no object")
     lists = {key: tuple(str(text) for text in _list(rules.get(key))) for key in ("allow", "ask", "deny")}

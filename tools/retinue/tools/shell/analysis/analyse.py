@@ -38,6 +38,8 @@ from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, coveri
 from retinue.tools.shell.analysis.table import Table, builtin_table
 from retinue.tools.shell.analysis.wrappers import inner_starts
 
+_LONGEST = 200
+
 
 class _Case(NamedTuple):
     """All that is known of one command before it is judged."""
@@ -87,11 +89,12 @@ def _needs(
 
 def _judged(case: _Case) -> Verdict:
     """Deny, then what no rule covers, then ask, then what needs no question."""
-    commands = list(all_commands(case.request.command, case.reading)) if _is_looked_through(case) else []
+    deep = _is_looked_through(case)
+    commands = list(all_commands(case.request.command, case.reading)) if deep else []
     denied = first_fitting(case.rules.deny, commands) or _denied_file(case)
     if denied is not None:
         return _verdict(case, "deny", rule=denied, why=Reason("rule", 0, f"denied by {denied}"))
-    removed = _critical(case, commands)
+    removed = _critical(case, commands) if deep else None
     if removed is not None:
         return _verdict(case, "hard-stop", why=Reason("removal", 0, f"removal of {removed}"))
     asked = first_fitting(case.rules.ask, commands)
@@ -115,13 +118,11 @@ def _critical(case: _Case, commands: Sequence[Sequence[Word]]) -> str | None:
     """A removal that no rule may cover, in any command, wherever a `cd` before it may have led."""
     cwd, home = posixpath.normpath(case.request.cwd), posixpath.normpath(case.request.home)
     if case.reading.status == "simple":
-        placed = [
-            (words, where.bases)
-            for part, (where, _) in zip(case.reading.parts, case.spots, strict=True)
-            for words in commands_of(part)
-        ]
+        spots = zip(case.reading.parts, case.spots, strict=True)
+        placed = [(words, where.bases) for part, (where, _) in spots for words in commands_of(part)]
     else:
-        placed = [(words, _anywhere(case, commands)) for words in commands]
+        anywhere = _anywhere(case, commands)
+        placed = [(words, anywhere) for words in commands]
     for words, bases in placed:
         for tail in inner_starts(words):
             found = critical(tail, bases, cwd, home)
@@ -226,7 +227,7 @@ def _verdict(case: _Case, outcome: Outcome, *, rule: Rule | None = None, why: Re
     reading = case.reading
     reasons = reading.reasons + case.hits if why is None else (why, *reading.reasons, *case.hits)
     if outcome in ("ask", "hard-stop"):
-        reasons += tuple(Reason("part", 0, f"{part.program or part.source}: {text}") for part, _, text in case.needs)
+        reasons += tuple(Reason("part", 0, _short(part.program or part.source, text)) for part, _, text in case.needs)
     return Verdict(
         command=case.request.command,
         outcome=outcome,
@@ -236,3 +237,8 @@ def _verdict(case: _Case, outcome: Outcome, *, rule: Rule | None = None, why: Re
         needs=case.needs,
         rule=None if rule is None else str(rule),
     )
+
+
+def _short(program: str, why: str) -> str:
+    """For people: the words of a command may be as long as the command."""
+    return f"{program[:_LONGEST]}: {why[:_LONGEST]}"

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.arguments import jq_code
-from retinue.tools.shell.analysis.model import Part, Reason, names
+from retinue.tools.shell.analysis.model import UNPRINTABLE, Part, Reason, names
 from retinue.tools.shell.analysis.quoting import Variants, variants
 
 
@@ -89,9 +89,6 @@ ZSH_DANGEROUS = names(
 )
 
 
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
 _UNICODE_BLANK = re.compile(
     r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00ad\u115f\u1160\u2800\u3164\uffa0]"
 )
@@ -292,7 +289,7 @@ def _braces(seen: Text) -> str | None:
 
 
 def _control(seen: Text) -> str | None:
-    return "a control or invisible character" if _CONTROL.search(seen.text) else None
+    return "a control or invisible character" if UNPRINTABLE.search(seen.text) else None
 
 
 def _unicode(seen: Text) -> str | None:

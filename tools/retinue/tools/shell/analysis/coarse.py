@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from retinue.tools.shell.analysis.model import Word, names
 from retinue.tools.shell.analysis.quoting import resolve
@@ -25,13 +26,12 @@ _MAX_PIECES = 4_000
 
 def coarse_commands(text: str) -> Iterator[tuple[Word, ...]]:
     """Each piece between separators, whatever quotes say, without words that only lead to a command."""
-    for count, piece in enumerate(_SEPARATORS.split(_JOINED.sub("", text))):
-        if count >= _MAX_PIECES:
-            return
+    pieces = dict.fromkeys(_SEPARATORS.split(_JOINED.sub("", text)))
+    for piece in islice(pieces, _MAX_PIECES):
         raw = [word for word in _WORD.findall(piece) if not _REDIRECT.match(word)]
         while raw and raw[0] in _LEADS:
             raw.pop(0)
         if raw:
-            yield tuple(resolve(word) for word in raw)
-            stripped = tuple(resolve(word.strip("'\"")) for word in raw)
-            yield stripped
+            yield tuple(map(resolve, raw))
+            if "'" in piece or '"' in piece:
+                yield tuple(resolve(word.strip("'\"")) for word in raw)

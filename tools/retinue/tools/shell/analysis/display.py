@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from retinue.tools.shell.analysis.model import DisplayClass, Part
 from retinue.tools.shell.analysis.readonly import is_free
-from retinue.tools.shell.analysis.wrappers import unwrap
 
 _CLASSES: dict[str, DisplayClass] = {
     **dict.fromkeys(
@@ -26,7 +25,7 @@ def display_class(parts: Iterable[Part]) -> DisplayClass | None:
     for part in parts:
         if not part.words or not all(is_free(redirect) for redirect in part.raw.redirects):
             return None
-        name = unwrap(part.words)[0].value
+        name = part.inner[0].value
         if name in _NEUTRAL:
             continue
         found = _CLASSES.get(name)

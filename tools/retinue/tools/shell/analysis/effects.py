@@ -8,7 +8,6 @@ from typing import NamedTuple
 from retinue.tools.shell.analysis.model import Part, Word, names
 from retinue.tools.shell.analysis.quoting import resolve
 from retinue.tools.shell.analysis.readonly import is_free
-from retinue.tools.shell.analysis.wrappers import unwrap
 
 
 class Files(NamedTuple):
@@ -39,7 +38,7 @@ EXTRACTED = _READS_ALL | _READS_BEHIND_FIRST | _WRITES_ALL | _WRITES_BEHIND_FIRS
 
 def files_of(part: Part) -> Files:
     """Files of the command and of its redirects."""
-    named = _of_words(unwrap(part.words)) if part.words else NO_FILES
+    named = _of_words(part.inner) if part.words else NO_FILES
     if not part.raw.redirects:
         return named
     read, written = list(named.read), list(named.written)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retinue.tools.shell.analysis.model import Part, Word
-from retinue.tools.shell.analysis.wrappers import RUNNERS, unwrap
+from retinue.tools.shell.analysis.wrappers import RUNNERS
 
 ONE_IS_NO_FAILURE: dict[str, str] = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "git grep"), "nothing matched"),
@@ -51,7 +51,7 @@ def _that_may_have_decided(parts: Sequence[Part]) -> list[Part]:
 
 
 def _name(part: Part) -> str:
-    words: Sequence[Word] = unwrap(part.words)
+    words: Sequence[Word] = part.inner
     while len(words) > 1 and words[0].value in RUNNERS - {"find"} and not words[1].value.startswith("-"):
         words = words[1:]
     if not words:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -15,6 +16,12 @@ MAX_CHARS = 10_000
 MAX_PARTS = 50
 MAX_SUGGESTIONS = 5
 DEADLINE_MS = 50.0
+
+
+UNPRINTABLE: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters but tab and newline, and what has no width or turns the direction of a text."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -70,11 +77,12 @@ class RawPart(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One simple command: assignments before it, then what runs."""
+    """One simple command: assignments before it, then what runs; `inner` is what runs behind wrappers."""
 
     raw: RawPart
     assignments: tuple[Word, ...]
     words: tuple[Word, ...]
+    inner: Sequence[Word]
 
     @property
     def program(self) -> str:

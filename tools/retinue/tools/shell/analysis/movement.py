@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from retinue.tools.shell.analysis.model import Part, Place, Word
 from retinue.tools.shell.analysis.paths import candidates
 from retinue.tools.shell.analysis.readonly import is_free
-from retinue.tools.shell.analysis.wrappers import unwrap
 
 _MOVES = frozenset(("cd", "pushd", "popd", "chdir"))
 _PIPES = frozenset(("|", "|&", "&"))
@@ -16,7 +15,7 @@ _MAX_BASES = 8
 
 
 def is_move(part: Part) -> bool:
-    return bool(part.words) and unwrap(part.words)[0].value in _MOVES
+    return bool(part.words) and part.inner[0].value in _MOVES
 
 
 def places(parts: Sequence[Part], start: Place) -> list[tuple[Place, str | None]]:
@@ -33,7 +32,7 @@ def places(parts: Sequence[Part], start: Place) -> list[tuple[Place, str | None]
         why = lost
         if is_move(part):
             piped = part.raw.connector in _PIPES or (at + 1 < len(parts) and parts[at + 1].raw.connector in _PIPES)
-            targets, why = _target(unwrap(part.words), here)
+            targets, why = _target(part.inner, here)
             why = lost or why or ("cd in a pipeline" if piped else None)
             lost = lost or (why if targets is None else None)
             moved = targets if targets is not None else moved
@@ -50,7 +49,7 @@ def _bound(part: Part) -> str | None:
     """What must not run in another directory unasked: what its files may decide."""
     if not all(is_free(redirect) for redirect in part.raw.redirects):
         return "cd and a redirect"
-    if part.words and unwrap(part.words)[0].value.rsplit("/", 1)[-1] == "git":
+    if part.words and part.inner[0].value.rsplit("/", 1)[-1] == "git":
         return "cd and git"
     return None
 

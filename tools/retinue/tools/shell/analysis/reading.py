@@ -9,9 +9,19 @@ from retinue.tools.shell.analysis import tree
 from retinue.tools.shell.analysis.coarse import coarse_commands
 from retinue.tools.shell.analysis.environment import is_assignment
 from retinue.tools.shell.analysis.lexer import lex
-from retinue.tools.shell.analysis.model import MAX_CHARS, MAX_PARTS, Part, RawPart, Reason, Status, Word, names
+from retinue.tools.shell.analysis.model import (
+    MAX_CHARS,
+    MAX_PARTS,
+    UNPRINTABLE,
+    Part,
+    RawPart,
+    Reason,
+    Status,
+    Word,
+    names,
+)
 from retinue.tools.shell.analysis.quoting import resolve
-from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts
+from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts, unwrap
 
 _RESERVED = names(
     """
@@ -20,6 +30,8 @@ _RESERVED = names(
     """
 )
 _EVALUATES = SHELLS | frozenset(("eval", "trap", "watch", "su", "script", "env", "sg", "parallel", "xargs", "exec"))
+
+_MAX_OPERATORS = 8 * MAX_PARTS
 
 
 class Reading(NamedTuple):
@@ -36,21 +48,32 @@ def read(text: str) -> Reading:
         return _broken("limit", f"more than {MAX_CHARS} characters")
     if not text.strip(" \t\n"):
         return _broken("empty", "no command")
+    lexed = lex(text)
+    if (unreadable := _unreadable(text, lexed)) is not None:
+        return _broken(*unreadable, lexed or ())
     try:
         parsed = tree.parse(text)
     except tree.TooLong:
         return _broken("deadline", "reading it takes too long")
     except (ImportError, OSError):
-        return _broken("parser", "there is no parser on this machine", lex(text) or ())
-    lexed = lex(text)
+        return _broken("parser", "there is no parser on this machine", lexed or ())
     if parsed.root.has_error:
         return _broken("syntax", "it cannot be read with certainty", lexed or ())
-    simple = tree.simple_parts(parsed) if lexed is None or len(lexed) <= MAX_PARTS else None
-    if lexed is not None and len(lexed) > MAX_PARTS:
-        return _broken("limit", f"more than {MAX_PARTS} commands", lexed)
+    simple = tree.simple_parts(parsed)
     if lexed is not None and simple == lexed:
         return Reading("simple", tuple(map(part_of, lexed)), ())
     return _not_simple(parsed, simple, lexed)
+
+
+def _unreadable(text: str, lexed: list[RawPart] | None) -> tuple[str, str] | None:
+    """What makes a text not worth parsing: the parser is slow with it, and the answer would be the same."""
+    if not (text.isascii() and text.isprintable()) and UNPRINTABLE.search(text):
+        return "characters", "it holds characters that shells and people read differently"
+    if lexed is not None and len(lexed) > MAX_PARTS:
+        return "limit", f"more than {MAX_PARTS} commands"
+    if lexed is None and sum(map(text.count, "|&;")) > _MAX_OPERATORS:
+        return "limit", f"more than {_MAX_OPERATORS} operators"
+    return None
 
 
 def _not_simple(parsed: tree.Tree, simple: list[RawPart] | None, lexed: list[RawPart] | None) -> Reading:
@@ -80,7 +103,9 @@ def part_of(raw: RawPart) -> Part:
     if words and "=" in words[0].raw:
         while at < len(words) and is_assignment(words[at].raw):
             at += 1
-    return Part(raw, words[:at], words[at:])
+    if at == 0:
+        return Part(raw, (), words, unwrap(words))
+    return Part(raw, words[:at], words[at:], unwrap(words[at:]))
 
 
 def all_commands(text: str, reading: Reading) -> Iterator[Sequence[Word]]:
@@ -102,8 +127,7 @@ def commands_of(part: Part) -> Iterator[Sequence[Word]]:
 
 def _evaluated(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """Commands in strings that another shell will run."""
-    for tail in inner_starts(words):
-        if tail[0].value.rsplit("/", 1)[-1] in _EVALUATES:
-            for word in tail[1:]:
-                if not word.value.startswith("-") and (" " in word.value or "\n" in word.value):
-                    yield from coarse_commands(word.value)
+    evaluating = (tail for tail in inner_starts(words) if tail[0].value.rsplit("/", 1)[-1] in _EVALUATES)
+    for word in next(evaluating, ())[1:]:  # the other tails are part of the first
+        if not word.value.startswith("-") and (" " in word.value or "\n" in word.value):
+            yield from coarse_commands(word.value)

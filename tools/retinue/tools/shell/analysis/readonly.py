@@ -10,7 +10,6 @@ from retinue.tools.shell.analysis.environment import is_safe
 from retinue.tools.shell.analysis.model import Part, Place, Redirect, Shell, Trait, Word
 from retinue.tools.shell.analysis.paths import outside
 from retinue.tools.shell.analysis.table import Entry, NotListed, Table, scan
-from retinue.tools.shell.analysis.wrappers import unwrap
 
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trait.EQUALS
 _DUPLICATES = frozenset((">&", "<&"))
@@ -38,7 +37,7 @@ def why_not(part: Part, where: Place, table: Table, shell: Shell, before: str = 
     for word in part.words:
         if word.traits & _OPAQUE:
             return f"{word.raw} is known only when it runs"
-    words = unwrap(part.words)
+    words = part.inner
     if words is not part.words and any(word.value == "nohup" for word in part.words[: -len(words)]):
         return "nohup may write its file"
     if words[0].value == "xargs":

@@ -16,7 +16,7 @@ from retinue.tools.permissions.rules import Anchors, PathFits, Rule, parse_rule,
 from retinue.tools.shell.analysis.effects import files_of
 from retinue.tools.shell.analysis.environment import is_assignment, is_safe
 from retinue.tools.shell.analysis.model import Part, Rules, Trait, Word
-from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts, unwrap
+from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts
 
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION
 _SAFE_IN_ARGUMENTS = frozenset(("$HOME", "${HOME}", "$PWD", "${PWD}"))
@@ -128,7 +128,7 @@ def covering(rules: ShellRules, part: Part) -> Rule | None:
         return None
     if not words[0].literal or any(_hides(word) for word in words[1:]):
         return None
-    inner = unwrap(words)
+    inner = part.inner
     if any(word.value.rsplit("/", 1)[-1] in UNCOVERED for word in (words[0], inner[0])):
         return None
     texts = {_source(words), _source(inner)}

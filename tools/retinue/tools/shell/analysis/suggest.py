@@ -9,7 +9,7 @@ from retinue.tools.permissions.commands import UNCOVERED
 from retinue.tools.shell.analysis.effects import EXTRACTED
 from retinue.tools.shell.analysis.environment import is_safe, loads
 from retinue.tools.shell.analysis.model import MAX_SUGGESTIONS, Part, Trait, Word, names
-from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, RUNNERS, SHELLS, unwrap
+from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, RUNNERS, SHELLS
 
 _VERB = re.compile(r"[a-z][a-z0-9]*(?:[-:][a-z0-9]+)*\Z")
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.+-]*\Z")
@@ -37,7 +37,7 @@ def suggestions(parts: Sequence[Part]) -> tuple[str, ...] | None:
 def _rule(part: Part) -> str | None:
     if not part.words or any(loads(assignment) for assignment in part.assignments):
         return None
-    words = unwrap(part.words)
+    words = part.inner
     name = words[0].value.rsplit("/", 1)[-1]
     if any(word.traits & (Trait.EXPANSION | Trait.SUBSTITUTION) for word in part.words):
         return None

@@ -124,5 +124,5 @@ def inner_starts(words: Sequence[Word]) -> list[Sequence[Word]]:
         return tails
     tails.append(words)
     if words[0].value.rsplit("/", 1)[-1] in RUNNERS:
-        tails.extend(words[i:] for i in range(1, min(len(words), 200)))
+        tails.extend(words[i:] for i in range(1, min(len(words), 200)) if not words[i].value.startswith("-"))
     return tails

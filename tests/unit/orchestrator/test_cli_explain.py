@@ -1,0 +1,113 @@
+"""`explain-command`: for people, and one JSON object a line for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from retinue.orchestrator.cli.explain import MOST_FOUND, ThisDisk
+from retinue.orchestrator.cli.main import main
+
+
+def ask(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str
+) -> list[dict]:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    assert main(["explain-command", "--jsonl", *args]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def row(name: str, command: str, **more: object) -> str:
+    return json.dumps({"id": name, "command": command, "shell": "bash", "cwd": "/t/w", "home": "/t", **more})
+
+
+def test_each_line_is_answered_in_order(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = {"allow": ["Bash(make:*)"], "ask": [], "deny": ["Bash(curl:*)"]}
+    answers = ask(
+        [
+            row("a", "ls -la | head"),
+            row("b", "make all", rules=rules),
+            row("c", "curl x", rules=rules),
+            row("d", "rm -rf ~", rules=rules),
+            row("e", "npm run x > y"),
+            row("f", "grep x a", exit_code=1),
+        ],
+        monkeypatch,
+        capsys,
+    )
+    assert [(each["id"], each["verdict"]) for each in answers] == [
+        ("a", "read-only"),
+        ("b", "allow"),
+        ("c", "deny"),
+        ("d", "hard-stop"),
+        ("e", "ask"),
+        ("f", "read-only"),
+    ]
+    assert answers[0]["class"] == "list" or answers[0]["class"] == "read"
+    assert answers[0]["parts"][1] == {"assignments": [], "argv": ["head"], "redirects": [], "connector": "|"}
+    assert answers[0]["suggest"] == []
+    assert {"kind": "check", "check": 10, "text": "output redirection"} in answers[4]["reasons"]
+    assert answers[4]["suggest"] == ["Bash(npm run:*)"]
+    assert answers[5]["is_error"] is False
+    assert "is_error" not in answers[0]
+
+
+def test_a_line_that_is_no_request_is_never_approved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "[1]",
+        "x",
+        json.dumps({"id": "a"}),
+        row("b", "ls", rules=[]),
+        row("c", "ls", rules={"deny": "x"}),
+        row("d", "ls"),
+    ]
+    answers = ask(lines, monkeypatch, capsys)
+    assert [each["verdict"] for each in answers] == ["ask"] * 5 + ["read-only"]
+
+
+def test_links_can_be_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [row("a", "cat out/x"), row("b", "cat o*/x"), row("c", "cat key"), row("d", "cat other")]
+    answers = ask(lines, monkeypatch, capsys, "--link", "out=/etc", "--link", "key=~/.ssh/id")
+    assert [each["verdict"] for each in answers] == ["ask", "ask", "ask", "read-only"]
+
+
+def test_a_person_sees_parts_checks_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain-command", "git push -f > x", "--deny", "Bash(curl:*)"]) == 0
+    out = capsys.readouterr().out
+    assert "verdict: ask" in out
+    assert '"git" "push" "-f" >x' in out
+    assert "10 output redirection: output redirection" in out
+    assert "may overwrite remote history" in out
+    assert "Bash(git push:*)" in out
+
+
+def test_the_deciding_rule_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain-command", "curl x", "--deny", "Bash(curl:*)"]) == 0
+    assert "verdict: deny, by the rule Bash(curl:*)" in capsys.readouterr().out
+
+
+def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain-command"]) == 2
+    assert main(["explain-command", "ls", "--shell", "fish"]) == 2
+    assert "--jsonl" in capsys.readouterr().err
+
+
+def test_links_of_the_disk_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "w" / "in").mkdir(parents=True)
+    (tmp_path / "w" / "in" / "a").write_text("a")
+    (tmp_path / "w" / "out").symlink_to("/etc")
+    disk = ThisDisk((), str(tmp_path / "w"), str(tmp_path))
+    assert disk.real(str(tmp_path / "w" / "out" / "x")) == "/etc/x"
+    assert disk.real("/\0") == "/"
+    assert list(disk.expand(str(tmp_path / "w" / "i*" / "a"))) == [str(tmp_path / "w" / "in" / "a")]
+
+
+def test_a_glob_that_finds_too_much_is_not_trusted(tmp_path: Path) -> None:
+    for n in range(MOST_FOUND + 1):
+        (tmp_path / f"d{n}").mkdir()
+    assert list(ThisDisk((), str(tmp_path), "/h").expand(f"{tmp_path}/d*")) == ["/"]
