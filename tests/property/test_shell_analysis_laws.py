@@ -21,7 +21,8 @@ ORDER = {"read-only": 0, "allow": 1, "ask": 2, "hard-stop": 3, "deny": 4}
 
 PIECE_TEXT = """ls rm git log find sed jq echo -rf -n -e -exec -delete -- / ~ . .. a src /etc 'a "a" 'b' "c" $X ${X}
     $(x) `x` ; & && || | |& > >> < << <<< <<E E 2>&1 >/dev/null ( ) { } [ ] [[ ]] ! # \\ \\; if then fi for do done
-    case esac in function time coproc == =~ =ls {a,b} * ? $'x' eval exec xargs sudo bash -c"""
+    case esac in function time coproc == =~ =ls {a,b} * ? $'x' eval exec xargs sudo bash -c
+    cd timeout 5 LANG=C X=1 nohup test printf %n %d head -5 sort uniq tar tf"""
 PIECES = st.sampled_from([*PIECE_TEXT.split(), "\r", "\x0b", "\x00", "\u00a0", "\ufeff"])
 JOINS = st.sampled_from(["", " ", " ", " ", "\n", "\t", "\\\n", ";"])
 MIXED = st.lists(st.tuples(PIECES, JOINS), max_size=25).map(lambda pairs: "".join(a + b for a, b in pairs))

@@ -45,6 +45,8 @@ def outcome(command: str, allowed: tuple[str, ...] = ()) -> str:
         "cd /home/me/tree && git status",
         "cd ./ && git log",
         "cd src && ls 2>/dev/null",
+        "cd src 2>/dev/null && ls",
+        "LANG=C cd src && ls",
     ],
 )
 def test_paths_inside_are_free_to_read(command: str) -> None:
