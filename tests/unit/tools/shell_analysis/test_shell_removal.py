@@ -45,6 +45,7 @@ CRITICAL = (
     "rm -rf ${X:-/}*",
     "for i in 1; do rm -rf /; done",
     "ls <(rm -rf /)",
+    "echo $((10#$(rm -rf /)))",
     'echo "a `rm -rf /` b"',
     "FOO=1 rm -rf /",
     "rm -rf /usr",

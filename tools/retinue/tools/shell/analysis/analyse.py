@@ -33,7 +33,7 @@ from retinue.tools.shell.analysis.movement import is_move, places
 from retinue.tools.shell.analysis.paths import candidates, outside, place
 from retinue.tools.shell.analysis.reading import Reading, all_commands, commands_of, read
 from retinue.tools.shell.analysis.readonly import is_free, why_not
-from retinue.tools.shell.analysis.removal import critical, may_remove
+from retinue.tools.shell.analysis.removal import critical, may_hold_removal, may_remove
 from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, covering, first_fitting, names_its_programs
 from retinue.tools.shell.analysis.table import Table, builtin_table
 from retinue.tools.shell.analysis.wrappers import inner_starts
@@ -111,6 +111,8 @@ def _is_looked_through(case: _Case) -> bool:
     rules = case.rules
     if rules.deny or rules.ask or case.reading.status == "broken":
         return True
+    if not may_hold_removal(case.request.command):
+        return False
     return any(may_remove(word) for part in case.reading.parts for word in part.words)
 
 

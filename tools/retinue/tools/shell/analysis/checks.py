@@ -9,11 +9,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.arguments import jq_code
-from retinue.tools.shell.analysis.model import UNPRINTABLE, Part, Reason, names
+from retinue.tools.shell.analysis.model import UNPRINTABLE, Part, Reason, Trait, names
 from retinue.tools.shell.analysis.quoting import Variants, variants
 
 
@@ -92,7 +92,8 @@ ZSH_DANGEROUS = names(
 _UNICODE_BLANK = re.compile(
     r"[\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00ad\u115f\u1160\u2800\u3164\uffa0]"
 )
-_STARTS_IN_THE_MIDDLE = re.compile(r"\s*(?:&&|\|\||[;|&)}]|>>?(?!\()|<(?![(<])|-)")
+_STARTS_IN_THE_MIDDLE = re.compile(r"\s*(?:[;|&)}]|-(?! ))")
+"""A lone dash is no flag: zsh runs what follows it."""
 _ENDS_IN_THE_MIDDLE = re.compile(r"(?:&&|\|\||\||\\|[<>])\s*\Z")
 _UNCLOSED = re.compile(r"""(?:\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|\#(?<=[\s;&|]\#)[^\n]*|[^'"\\])*+""")
 _JQ_SYSTEM = re.compile(r"\bsystem\s*\(")
@@ -132,25 +133,21 @@ class Text(NamedTuple):
 
 def run_checks(text: str, parts: Sequence[Part]) -> list[Reason]:
     """All hits, in the order of their numbers."""
-    letters = frozenset(text)
+    letters = _TELLING.intersection(text)
     due = [(check, find) for check, needed, find in _CHECKS if not needed.isdisjoint(letters)]
     if not text.isascii() or not text.isprintable():
-        due.extend(_UNPRINTABLE)
+        due = sorted([*due, *_UNPRINTABLE], key=itemgetter(0))
     if not due:
         return []
     without = variants(text)
     bare = re.sub(r"\\[\s\S]", "", without.unquoted) if "\\" in without.unquoted else without.unquoted
     seen = Text(text, without, bare, parts)
-    hits = [Reason("check", int(check), why) for check, find in due if (why := find(seen)) is not None]
-    hits.sort(key=attrgetter("check"))
-    return hits
+    return [Reason("check", int(check), why) for check, find in due if (why := find(seen)) is not None]
 
 
 def _incomplete(seen: Text) -> str | None:
-    if _STARTS_IN_THE_MIDDLE.match(seen.text) and not seen.text.lstrip().startswith("- "):
-        first = seen.text.lstrip()
-        if not first.startswith((">", "<")):
-            return "begins in the middle of a command"
+    if _STARTS_IN_THE_MIDDLE.match(seen.text):
+        return "begins in the middle of a command"
     if _ENDS_IN_THE_MIDDLE.search(seen.bare.rstrip(" \t") or " ") or seen.text.endswith("\\"):
         return "ends in the middle of a command"
     return None
@@ -180,12 +177,10 @@ def _runs(part: Part, program: str) -> bool:
 
 
 def _obfuscated(seen: Text) -> str | None:
-    if "'" not in seen.text and '"' not in seen.text and "\\" not in seen.text:
-        return None
     for part in seen.parts:
         for word in part.words:
             raw = word.raw
-            if raw.startswith(("$'", '$"')) or "$'" in raw.partition("'")[0] + "'"[: raw.count("'")]:
+            if word.traits & Trait.ANSI or raw.startswith('$"'):
                 return "quoting that hides letters"
             if raw[:1] in "'\"\\" and len(word.value) > 1 and word.value[0] == "-" and word.value[1].isalpha():
                 return "a flag in quotes"
@@ -205,9 +200,7 @@ def _quote_in_flag(raw: str) -> bool:
 
 
 def _metacharacters(seen: Text) -> str | None:
-    found = _BACKGROUND.search(_SAFE_REDIRECT.sub("", seen.bare)) if "&" in seen.bare or ";" in seen.bare else None
-    if found is None and (">|" in seen.bare or "<>" in seen.bare or "|&" in seen.bare):
-        found = _BACKGROUND.search(seen.bare)
+    found = _BACKGROUND.search(_SAFE_REDIRECT.sub("", seen.bare))
     return f"operator {found[0]}" if found else None
 
 
@@ -363,6 +356,7 @@ _CHECKS: tuple[tuple[Check, frozenset[str], Callable[[Text], str | None]], ...] 
     )
 )
 """Each check with the letters without any of which it can find nothing."""
+_TELLING: frozenset[str] = frozenset(letter for _, needed, _ in _CHECKS for letter in needed)
 _UNPRINTABLE: tuple[tuple[Check, Callable[[Text], str | None]], ...] = (
     (Check.CONTROL_CHARACTERS, _control),
     (Check.UNICODE_WHITESPACE, _unicode),

@@ -172,8 +172,7 @@ class Need(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What may become of a command. What a person is told with the question is computed from it on demand (advice)."""
 
     command: str

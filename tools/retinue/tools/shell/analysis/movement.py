@@ -15,12 +15,12 @@ _MAX_BASES = 8
 
 
 def is_move(part: Part) -> bool:
-    return bool(part.words) and part.inner[0].value in _MOVES
+    return bool(part.inner) and part.inner[0].value in _MOVES
 
 
 def places(parts: Sequence[Part], start: Place) -> list[tuple[Place, str | None]]:
     """For each part, where it may run, and why that or its move cannot be approved unasked."""
-    if not any(is_move(part) for part in parts):
+    if not any(map(is_move, parts)):
         return [(start, None)] * len(parts)
     found: list[tuple[Place, str | None]] = []
     moved, stayed = start.bases, start.bases

@@ -24,6 +24,14 @@ _MAX_ALTERNATIVES = 64
 _NAMES = ("rm", "rmdir", "find")
 
 
+_TRACES = re.compile(r"rm|find|['\"\\$]")
+
+
+def may_hold_removal(text: str) -> bool:
+    """A first look at a whole text: neither such a name is there, nor quoting that could hide one."""
+    return _TRACES.search(text) is not None
+
+
 def may_remove(word: Word) -> bool:
     """Whether the word names a program that removes, or is a text that may hold one."""
     return word.value.endswith(_NAMES) or " " in word.value or "\n" in word.value

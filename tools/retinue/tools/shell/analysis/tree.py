@@ -23,6 +23,7 @@ _WORDS = names(
 )
 """Node kinds that are one word of a command."""
 _DECLARATIONS = frozenset(("declaration_command", "unset_command"))
+_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _HEREDOC_PARTS = frozenset(("heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor"))
 _KNOWN = (
     _WORDS
@@ -38,11 +39,19 @@ _KNOWN = (
     """
     )
 )
+_HOLDS_COMMAND = frozenset(("command", "redirected_statement", "declaration_command", "unset_command", "test_command"))
+_LEAVES = frozenset(("word", "raw_string", "variable_name", "string_content", "comment", "file_descriptor"))
 _MAX_NODES = 40_000
 
 
 class TooLong(Exception):
     """The parser did not finish before its deadline."""
+
+
+class Raw(Protocol):
+    """Gives the text of a node."""
+
+    def __call__(self, node: Node, /) -> str: ...
 
 
 class Tree(NamedTuple):
@@ -52,11 +61,12 @@ class Tree(NamedTuple):
     text: str
     data: bytes
 
-    def raw(self, node: Node) -> str:
-        start, end = node.start_byte, node.end_byte
-        if len(self.data) == len(self.text):
-            return self.text[start:end]
-        return self.data[start:end].decode("utf-8", "surrogateescape")
+    def reader(self) -> Raw:
+        """Gives the text of each node."""
+        text, data = self.text, self.data
+        if len(data) == len(text):
+            return lambda node: text[node.start_byte : node.end_byte]
+        return lambda node: data[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
 
 
 class Survey(NamedTuple):
@@ -64,7 +74,6 @@ class Survey(NamedTuple):
 
     parts: tuple[RawPart, ...]
     unknown: str | None
-    kinds: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -111,12 +120,6 @@ def parse(text: str, deadline_ms: float = DEADLINE_MS) -> Tree:
     return Tree(tree.root_node, text, data)
 
 
-class Raw(Protocol):
-    """Gives the text of a node."""
-
-    def __call__(self, node: Node, /) -> str: ...
-
-
 class _Unlike(Exception):
     """The tree holds more than lists and pipelines of simple commands."""
 
@@ -126,7 +129,7 @@ class _Simple:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.raw = tree.raw
+        self.raw: Raw = tree.reader()
         self.parts: list[RawPart] = []
         self.connector = ""
 
@@ -193,15 +196,18 @@ class _Simple:
 
 
 def _command(node: Node, raw: Raw) -> tuple[tuple[str, ...], tuple[Redirect, ...]]:
+    children = node.children
+    if not any(child.type in _REDIRECTS for child in children):
+        return tuple(map(raw, children)), ()
     words: list[str] = []
     redirects: list[Redirect] = []
-    for child in node.children:
+    for child in children:
         kind = child.type
         if kind == "file_redirect":
             redirect, extra = _redirect(child, raw)
             redirects.append(redirect)
             words.extend(extra)
-        elif kind in ("herestring_redirect", "heredoc_redirect"):
+        elif kind in _REDIRECTS:
             redirects.append(_here(child, raw))
         else:
             words.append(raw(child))
@@ -259,23 +265,26 @@ def simple_parts(tree: Tree) -> list[RawPart] | None:
 def survey(tree: Tree) -> Survey:
     """Every simple command of any tree. Iterative: brackets nest as deep as the text is long."""
     parts: list[RawPart] = []
-    kinds: set[str] = set()
     unknown: str | None = None
     stack = [tree.root]
+    raw = tree.reader()
     seen = 0
     while stack:
         node = stack.pop()
         seen += 1
         if seen > _MAX_NODES:
-            return Survey(tuple(parts), "a tree too large", frozenset(kinds))
-        kind = node.type
+            return Survey(tuple(parts), "a tree too large")
         if node.is_named:
-            kinds.add(kind)
-            if kind not in _KNOWN or node.is_missing:
+            kind = node.type
+            if kind in _HOLDS_COMMAND:
+                parts.extend(_part_of(node, raw))
+            elif kind not in _KNOWN:
                 unknown = unknown or kind
-        parts.extend(_part_of(node, tree.raw))
-        stack.extend(reversed(node.children))
-    return Survey(tuple(parts), unknown, frozenset(kinds))
+            if kind not in _LEAVES:
+                stack.extend(reversed(node.children))
+        elif node.child_count:
+            stack.extend(reversed(node.children))
+    return Survey(tuple(parts), unknown)
 
 
 def _part_of(node: Node, raw: Raw) -> list[RawPart]:
