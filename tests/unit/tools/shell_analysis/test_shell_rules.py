@@ -82,6 +82,7 @@ def outcome(command: str, rules: Rules) -> str:
         ('npm test --cache "$HOME/.cache"', a("Bash(npm test:*)"), "allow"),
         ("npm test $ARGS", a("Bash(npm test:*)"), "ask"),
         ("docker exec web pytest -q", a("Bash(docker exec * pytest *)"), "allow"),
+        ("pushd .. && rm x", a("Bash(pushd:*)", "Bash(rm:*)"), "ask"),
         ("watch make", a("Bash(watch:*)"), "ask"),
         ("find . -delete", a("Bash(find:*)"), "ask"),
         ("find . -delete", a("Bash(find . -delete)"), "allow"),

@@ -63,6 +63,7 @@ BROKEN = (
     "ls <> x",
     "",
     " \n ",
+    "# a note",
     "x" * (MAX_CHARS + 1),
 )
 

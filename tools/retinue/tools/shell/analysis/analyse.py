@@ -38,8 +38,6 @@ from retinue.tools.shell.analysis.rules import ShellRules, compile_rules, coveri
 from retinue.tools.shell.analysis.table import Table, builtin_table
 from retinue.tools.shell.analysis.wrappers import inner_starts
 
-_LONGEST = 200
-
 
 class _Case(NamedTuple):
     """All that is known of one command before it is judged."""
@@ -186,10 +184,12 @@ def _covered(case: _Case) -> Rule | None:
 
 
 def _each_covered(case: _Case) -> Rule | None:
+    if any(why is not None for _, why in case.spots):
+        return None  # where the parts run is not known, or not theirs to choose
     last: Rule | None = None
-    for part, where, why in case.needs:
+    for part, where, _ in case.needs:
         rule = covering(case.rules, part)
-        if rule is None or not _stays_inside(part, where) or why.startswith("cd "):
+        if rule is None or not _stays_inside(part, where):
             return None
         last = rule
     return last
@@ -227,20 +227,13 @@ def _protected(path: str, where: Place) -> bool:
 
 def _verdict(case: _Case, outcome: Outcome, *, rule: Rule | None = None, why: Reason | None = None) -> Verdict:
     reading = case.reading
-    reasons = reading.reasons + case.hits if why is None else (why, *reading.reasons, *case.hits)
-    if outcome in ("ask", "hard-stop"):
-        reasons += tuple(Reason("part", 0, _short(part.program or part.source, text)) for part, _, text in case.needs)
+    causes = reading.reasons + case.hits if why is None else (why, *reading.reasons, *case.hits)
     return Verdict(
         command=case.request.command,
         outcome=outcome,
         status=reading.status,
-        reasons=tuple(dict.fromkeys(reasons)) if len(reasons) > 1 else reasons,
+        causes=causes,
         parts=reading.parts,
         needs=case.needs,
         rule=None if rule is None else str(rule),
     )
-
-
-def _short(program: str, why: str) -> str:
-    """For people: the words of a command may be as long as the command."""
-    return f"{program[:_LONGEST]}: {why[:_LONGEST]}"

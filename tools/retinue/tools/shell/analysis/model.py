@@ -43,6 +43,7 @@ class Trait:
     EQUALS: Final = 256
 
 
+_LONGEST: Final = 200
 _SETTLED: Final = Trait.QUOTED | Trait.ESCAPED
 
 
@@ -171,17 +172,33 @@ class Need(NamedTuple):
     where: Place
     why: str
 
+    @property
+    def reason(self) -> Reason:
+        """For people; shortened, because the words of a command may be as long as the command."""
+        return Reason("part", 0, f"{(self.part.program or self.part.source)[:_LONGEST]}: {self.why[:_LONGEST]}")
+
 
 class Verdict(NamedTuple):
-    """What may become of a command. What a person is told with the question is computed from it on demand (advice)."""
+    """What may become of a command. What a person is told with the question is computed on demand (also in advice).
+
+    `causes` are the rule that decided, what keeps the text from being read, and the checks that objected; `needs` the
+    commands that the table does not vouch for.
+    """
 
     command: str
     outcome: Outcome
     status: Status
-    reasons: tuple[Reason, ...] = ()
+    causes: tuple[Reason, ...] = ()
     parts: tuple[Part, ...] = ()
     needs: tuple[Need, ...] = ()
     rule: str | None = None
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """All causes, and of a command that is not let through also what each of its parts lacks."""
+        if self.outcome not in ("ask", "hard-stop"):
+            return self.causes
+        return tuple(dict.fromkeys((*self.causes, *(need.reason for need in self.needs))))
 
     @property
     def concurrency_safe(self) -> bool:
@@ -190,4 +207,4 @@ class Verdict(NamedTuple):
     @property
     def checks(self) -> frozenset[int]:
         """Numbers of the checks that objected: all that a log may hold."""
-        return frozenset(reason.check for reason in self.reasons if reason.check)
+        return frozenset(reason.check for reason in self.causes if reason.check)

@@ -46,8 +46,6 @@ def read(text: str) -> Reading:
     """Never raises."""
     if len(text) > MAX_CHARS:
         return _broken("limit", f"more than {MAX_CHARS} characters")
-    if not text.strip(" \t\n"):
-        return _broken("empty", "no command")
     lexed = lex(text)
     if (unreadable := _unreadable(text, lexed)) is not None:
         return _broken(*unreadable, lexed or ())
@@ -69,6 +67,8 @@ def _unreadable(text: str, lexed: list[RawPart] | None) -> tuple[str, str] | Non
     """What makes a text not worth parsing: the parser is slow with it, and the answer would be the same."""
     if not (text.isascii() and text.isprintable()) and UNPRINTABLE.search(text):
         return "characters", "it holds characters that shells and people read differently"
+    if lexed is not None and not lexed:
+        return "empty", "no command"
     if lexed is not None and len(lexed) > MAX_PARTS:
         return "limit", f"more than {MAX_PARTS} commands"
     if lexed is None and sum(map(text.count, "|&;")) > _MAX_OPERATORS:
