@@ -24,6 +24,9 @@ from retinue.tools.shell.environment import GitIdentity, tool_environment
 class PrivateEnv(Wire):
     """What the launching shell lent to the run. Lies in a 0600 file, is never recorded, and is never passed on whole.
 
+    Credentials are in it only while a run that needs them is live: the end of the run takes them out, `resume` lends
+    them again.
+
     base    variables that tools may see (PATH, HOME, language, time zone)
     tools   `env` of the spec with its variables filled in, by agent name; under `team` what is for all
     secrets values that no record may show
@@ -48,21 +51,18 @@ KEPT = ("PATH", "HOME", "LANG", "TZ", "USER", "LOGNAME")
 
 
 def lend(env: Mapping[str, str], tools: Mapping[str, Mapping[str, str]], secrets: tuple[str, ...]) -> PrivateEnv:
-    """What of the launching environment goes with the run."""
-    known = tuple(v for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN") if (v := env.get(name)))
+    """What of the launching environment goes with the run, credentials apart."""
     return PrivateEnv(
         base={name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")},
         tools={name: dict(own) for name, own in tools.items()},
-        secrets=tuple(dict.fromkeys((*secrets, *known))),
-        api_key=env.get("ANTHROPIC_API_KEY") or None,
-        auth_token=env.get("ANTHROPIC_AUTH_TOKEN") or None,
+        secrets=secrets,
         base_url=env.get("ANTHROPIC_BASE_URL") or None,
     )
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What a launch wrote into one run's directory, read. Nothing of it changes afterwards."""
+    """What a launch wrote into one run's directory. Nothing of it changes afterwards but the credentials."""
 
     dir: RunDir
 
@@ -83,13 +83,42 @@ class RunFiles:
 
     @cached_property
     def private(self) -> PrivateEnv:
-        return PrivateEnv.model_validate_json(self.dir.env.read_bytes())
+        return self._read_private()
 
     def write(self, plan: LaunchPlan, private: PrivateEnv) -> None:
         """The plan comes last: a directory that has one is complete."""
         write_private(self.dir.env, private.model_dump_json())
         write_private(self.git_config, _GIT_CONFIG)
         write_private(self.dir.root / "plan.json", plan.model_dump_json())
+
+    def lend_credentials(self, env: Mapping[str, str]) -> None:
+        """For a run that starts or goes on: the key of the shell that says so, if one of its models needs a key."""
+        if not any(member.model.startswith("anthropic:") for member in self.plan.members):
+            return
+        key, token = env.get("ANTHROPIC_API_KEY") or None, env.get("ANTHROPIC_AUTH_TOKEN") or None
+        private = self._read_private()
+        known = tuple(v for v in (key, token) if v)
+        lent = private.model_copy(
+            update={
+                "api_key": key,
+                "auth_token": token,
+                "base_url": env.get("ANTHROPIC_BASE_URL") or private.base_url,
+                "secrets": tuple(dict.fromkeys((*private.secrets, *known))),
+            }
+        )
+        write_private(self.dir.env, lent.model_dump_json())
+
+    def forget_credentials(self) -> None:
+        """The run is over, or stopped: nothing of it needs a key any more."""
+        private = self._read_private()
+        keys = {v for v in (private.api_key, private.auth_token) if v}
+        if keys:
+            rest = tuple(s for s in private.secrets if s not in keys)
+            kept = private.model_copy(update={"api_key": None, "auth_token": None, "secrets": rest})
+            write_private(self.dir.env, kept.model_dump_json())
+
+    def _read_private(self) -> PrivateEnv:
+        return PrivateEnv.model_validate_json(self.dir.env.read_bytes())
 
     def environment_of(self, boot: AgentBoot, owner: str) -> dict[str, str]:
         """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts, or `team`."""

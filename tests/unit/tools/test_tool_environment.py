@@ -62,6 +62,7 @@ def test_of_a_hostile_environment_only_search_path_and_language_come_through() -
         "HOME": "/state/home",
         "TMPDIR": "/state/tmp",
         "TERM": "dumb",
+        "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/state/gitconfig",
         "GIT_TERMINAL_PROMPT": "0",

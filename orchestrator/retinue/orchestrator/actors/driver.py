@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from typing import Any
 
 from ray.exceptions import ActorUnavailableError
@@ -30,6 +31,8 @@ AGAIN_S = 0.2
 def spawn_run(files: RunFiles) -> Any:
     """Make the run's actors, or find those that are there. The team begins by itself."""
     run, folder = files.plan.run, str(files.dir.root)
+    if not files.dir.is_live():
+        files.lend_credentials(os.environ)
     spawn_scheduler()
     spawn_ledger(run, str(files.dir.ledger))
     spawn_gateway(run, folder)

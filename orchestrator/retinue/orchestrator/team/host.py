@@ -33,7 +33,7 @@ from retinue.orchestrator.workspaces.git import Git
 from retinue.orchestrator.workspaces.landing import land_into
 from retinue.orchestrator.workspaces.names import result_branch, result_ref
 from retinue.orchestrator.workspaces.user_repo import UserRepo
-from retinue.tools.errors import RetinueError, StateError
+from retinue.tools.errors import EnvironmentProblem, RetinueError, StateError
 from retinue.tools.shell.runner import KeeperShell
 from retinue.tools.text import one_line
 
@@ -57,7 +57,7 @@ class NoMerges:
 
 @dataclass(slots=True)
 class TeamHost:
-    """One running team and what it holds open. `close` gives the run's lock back, last."""
+    """One running team and what it holds open. The run's lock is given back by the death of this process alone."""
 
     files: RunFiles
     service: TeamService
@@ -65,8 +65,12 @@ class TeamHost:
     lock: RunLock
 
     def close(self) -> None:
+        """The run is over or stopped: nothing is written any more, and no key is needed."""
         self.writer.close()
-        self.lock.release()
+        try:
+            self.files.forget_credentials()
+        except EnvironmentProblem as problem:
+            log.warning("the run's credentials could not be removed: %s", problem)
 
 
 async def open_team(

@@ -31,6 +31,7 @@ from retinue.orchestrator.team.post import Post
 from retinue.orchestrator.team.state import MemberState
 from retinue.orchestrator.team.supervision import RestartPolicy
 from retinue.orchestrator.team.uptime import Uptime
+from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChange, TaskDraft, TaskView
 
 log = logging.getLogger(__name__)
@@ -121,7 +122,11 @@ class TeamService:
         self.finished.set()
 
     async def _close(self, phase: RunPhase, detail: str) -> None:
-        await self.core.record(PhaseChanged(phase=phase, detail=detail))
+        """A run ends also when its disk is full. What could not be written is decided again by the next `resume`."""
+        try:
+            await self.core.record(PhaseChanged(phase=phase, detail=detail))
+        except EnvironmentProblem as problem:
+            log.warning("%s could not be recorded: %s", phase, problem)
 
     # --- the board ----------------------------------------------------------------------------------------------------
 

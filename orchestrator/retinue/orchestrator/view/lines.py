@@ -75,9 +75,9 @@ def _of_agent(record: AnyRecord) -> _Said | None:
 
 
 def _gist(result: CallResult) -> str:
-    """What a command said last is what became of it; a refusal is read from its beginning."""
+    """What a command said last is what became of it; everything else is read from its beginning."""
     lines = [line for line in result.content.splitlines() if line.strip()]
-    return lines[-1] if result.ran and lines else result.content
+    return lines[-1] if result.name == "Bash" and result.ran and lines else result.content
 
 
 def _mail(body: Body) -> str:

@@ -45,6 +45,8 @@ def tool_environment(
         "HOME": str(home),
         "TMPDIR": str(tmp),
         "TERM": "dumb",
+        # Caches beside the sources would be handed in with the work, and conflict, where nobody ignores them.
+        "PYTHONDONTWRITEBYTECODE": "1",
         **_identity(identity),
         **spec_env,
         "GIT_CONFIG_NOSYSTEM": "1",
