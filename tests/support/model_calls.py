@@ -47,6 +47,7 @@ class Account:
     wrong_calls: list[str] = field(default_factory=list[str])
     silent_errors: list[str] = field(default_factory=list[str])
     unpaired: list[str] = field(default_factory=list[str])
+    malformed_for_a_tool: int = 0
     phase: str = "running"
     detail: str = ""
 
@@ -140,6 +141,7 @@ class _Reading:
         result = record.result
         outcome = outcome_of(self._calls[(agent, result.call_id)], result)
         count.calls[outcome] += 1
+        self.account.malformed_for_a_tool += outcome == "malformed JSON" and result.error_class != "NoSuchTool"
         if outcome in WRONG:
             text = " ".join(result.content.split())
             self.account.wrong_calls.append(f"{agent} step {record.step}: {outcome}: {text[:150]}")
