@@ -16,7 +16,7 @@ from retinue.orchestrator.team.board import Submission
 from retinue.orchestrator.team.budget import Account, Budget
 from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.team.plan import LaunchPlan
-from retinue.orchestrator.team.service import TeamService
+from retinue.orchestrator.team.service import Ended, TeamService
 from retinue.orchestrator.team.state import TeamState
 from retinue.tools.ports import TaskView
 
@@ -219,9 +219,9 @@ def stage(names: list[str], tasks: list[TaskView], *, lead: str | None = None, w
     theatre = PuppetTheatre(journal)
     core = TeamCore(plan, state, journal, lambda _boot: {"PATH": "/bin"}, now=lambda: 0.0)
 
-    async def on_finish(ok: bool) -> str:
+    async def on_finish(ok: bool) -> Ended:
         finished.append(ok)
-        return "the work is on retinue/r/result"
+        return Ended("the work is on retinue/r/result", "retinue/r/result")
 
     budget = Budget(Account(AgentLimits()), lambda _model, _usage: 0.0)
     service = TeamService(core, theatre, budget, builtin_definitions().get, on_finish)
@@ -236,9 +236,9 @@ def successor(team: Stage) -> Stage:
         state.apply(record)
     core = TeamCore(plan, state, team.journal, lambda _boot: {"PATH": "/bin"}, now=lambda: 0.0)
 
-    async def on_finish(ok: bool) -> str:
+    async def on_finish(ok: bool) -> Ended:
         team.finished.append(ok)
-        return ""
+        return Ended("")
 
     budget = Budget(Account(AgentLimits()), lambda _model, _usage: 0.0)
     service = TeamService(core, team.theatre, budget, builtin_definitions().get, on_finish)

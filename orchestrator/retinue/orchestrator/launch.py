@@ -8,6 +8,8 @@ from pathlib import Path
 
 from retinue.agents.boot import AgentBoot, AgentLimits, Peer, Rights, RuleSet, ToolFilter, WorkspaceBoot
 from retinue.agents.definition import AgentDefinition
+from retinue.agents.model.messages import Usage
+from retinue.agents.model.prices import cost_usd
 from retinue.orchestrator.spec.model import Member, ModelSpec, TeamSpec, ToolsSpec
 from retinue.orchestrator.team.plan import CheckCommand, LaunchPlan
 from retinue.orchestrator.workspaces.facts import RunPaths
@@ -37,6 +39,7 @@ def plan_launch(
 ) -> LaunchPlan:
     """Raises SpecError for what only shows when everything comes together."""
     members = spec.members()
+    _refuse_unknown_prices(spec, members)
     roster = tuple(Peer(name=m.name, role=m.role, description=_described(m, definitions)) for m in members)
     return LaunchPlan(
         run=where.run,
@@ -64,6 +67,21 @@ def plan_launch(
         script_folder=str(where.script_folder),
         locks_dir=str(where.locks_dir),
     )
+
+
+def _refuse_unknown_prices(spec: TeamSpec, members: tuple[Member, ...]) -> None:
+    """A limit in dollars cannot be kept where nobody knows what a request costs."""
+    for member in members:
+        use = member.model.use
+        if cost_usd(use, Usage(input=1)) is not None:
+            continue
+        if spec.limits.usd is not None:
+            raise SpecError(
+                f"limits.usd: the price of {use} is not known; write usd: none, and limits.tokens to have a limit"
+            )
+        if member.spec.limits.usd is not None:
+            at = f"agents.{member.key}.limits"
+            raise SpecError(f"{at}.usd: the price of {use} is not known; leave it out, and write {at}.tokens")
 
 
 def _described(member: Member, definitions: DefinitionOf) -> str:

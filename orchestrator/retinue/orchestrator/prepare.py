@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from retinue.agents.boot import RuleSet
 from retinue.agents.definition import AgentDefinition, builtin_definitions, parse_definition
 from retinue.agents.mail.envelopes import TEAM
+from retinue.agents.model import router
+from retinue.agents.model.router import ModelSettings
 from retinue.orchestrator.launch import Where, plan_launch
 from retinue.orchestrator.run_files import RunFiles, lend
 from retinue.orchestrator.spec.environment import repository_path
 from retinue.orchestrator.spec.load import LoadedSpec
+from retinue.orchestrator.spec.model import TeamSpec
 from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
 from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.workspaces.depot import Depot
@@ -99,10 +104,34 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         RunFiles(run).write(plan, private)
         return run
     except BaseException:
-        if user is not None:
-            await user.unpin(launch.run)
-        await asyncio.to_thread(shutil.rmtree, run.root, ignore_errors=True)
+        await _discard(user, run)
         raise
+
+
+async def discard_run(loaded: LoadedSpec, run: RunDir) -> None:
+    """Take back what `prepare_run` made, of a run that has not begun."""
+    user, _base = await open_repository(loaded, Git())
+    await _discard(user, run)
+
+
+async def _discard(user: UserRepo | None, run: RunDir) -> None:
+    try:
+        if user is not None:
+            await user.unpin(run.run_id)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, run.root, ignore_errors=True)
+
+
+def check_access(spec: TeamSpec, env: Mapping[str, str]) -> None:
+    """Raises EnvironmentProblem when a model of the team needs a key that the launching shell does not have."""
+    key, token = env.get("ANTHROPIC_API_KEY"), env.get("ANTHROPIC_AUTH_TOKEN")
+    for member in spec.members():
+        settings = ModelSettings(
+            base_url=member.model.base_url or env.get("ANTHROPIC_BASE_URL") or None,
+            api_key=SecretStr(key) if key else None,
+            auth_token=SecretStr(token) if token else None,
+        )
+        router.check_access(member.model.use, settings)
 
 
 async def _make_worktrees(

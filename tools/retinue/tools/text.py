@@ -72,6 +72,11 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def counted(count: int, word: str) -> str:
+    """A number with its noun: `1 task`, `2 tasks`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def for_model(text: str) -> str:
     """Text of another agent: it cannot pass for a system tag or for a turn of the conversation."""
     return _ROLE.sub(r"\1| ", _TAG.sub("&lt;", text))

@@ -43,6 +43,16 @@ def parse_ref(ref: str) -> tuple[Provider, str]:
     raise SpecError(f"model {ref!r}: {hint}known are {', '.join(f'{known}:…' for known in providers)}")
 
 
+def check_access(ref: str, settings: ModelSettings) -> None:
+    """Raises EnvironmentProblem when the model can only be reached with a key, and there is none."""
+    given = (settings.base_url, settings.api_key, settings.auth_token)
+    if parse_ref(ref)[0] == "anthropic" and given == (None, None, None):
+        raise EnvironmentProblem(
+            f"model {ref!r} needs a key: set ANTHROPIC_API_KEY, name a server that speaks the Messages API "
+            "(base_url), or use `script:FILE`, which needs neither"
+        )
+
+
 def open_model(
     ref: str,
     settings: ModelSettings,
@@ -72,11 +82,7 @@ def open_model(
         case "anthropic":
             from retinue.agents.model.anthropic_client import AnthropicModel
 
-            if settings.base_url is None and settings.api_key is None and settings.auth_token is None:
-                raise EnvironmentProblem(
-                    f"model {ref!r} needs a key: set ANTHROPIC_API_KEY, name a server that speaks the Messages API "
-                    "(base_url), or use `script:FILE`, which needs neither"
-                )
+            check_access(ref, settings)
             return AnthropicModel(
                 name,
                 base_url=settings.base_url,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retinue.orchestrator.cli.context import RunArgument, StateOption, next_command
+from retinue.orchestrator.cli.context import RunArgument, StateOption, next_command, view_of
 from retinue.tools.errors import StateError
+from retinue.tools.text import one_line
 
 if TYPE_CHECKING:
     from retinue.orchestrator.run_files import RunFiles
+    from retinue.orchestrator.state.paths import RunDir
 
 
 def _reach(run: str, state_dir: Path | None) -> RunFiles:
@@ -25,10 +27,17 @@ def _reach(run: str, state_dir: Path | None) -> RunFiles:
 
     files = RunFiles(place_of(state_dir).state.find(run))
     if not files.dir.is_live():
-        again = next_command(f"resume {files.plan.run}", state_dir)
-        raise StateError(f"run {files.plan.run} is not live; `{again}` goes on with it")
+        raise StateError(_not_live(files.dir, state_dir))
     attach(own.recall_cluster(files.dir.root))
     return files
+
+
+def _not_live(run: RunDir, state_dir: Path | None) -> str:
+    team = view_of(run).team
+    if team.phase in ("done", "failed"):
+        how = f"{team.phase}: {one_line(team.detail, 300)}" if team.detail else team.phase
+        return f"run {run.run_id} has ended ({how}); `{next_command(f'logs {run.run_id}', state_dir)}` tells more"
+    return f"run {run.run_id} is not live; `{next_command(f'resume {run.run_id}', state_dir)}` goes on with it"
 
 
 def send(

@@ -14,9 +14,11 @@ import typer
 
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.context import JsonOption, ModelOption, SetOption, SpecArgument, StateOption, runs_of
+from retinue.tools.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from retinue.agents.boot import AgentBoot
+    from retinue.orchestrator.spec.load import LoadedSpec
     from retinue.orchestrator.spec.problems import Problem
     from retinue.orchestrator.team.plan import LaunchPlan
 
@@ -57,9 +59,21 @@ def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir
         plan = await draft_plan(loaded, launch, user=user, base=base, run_dir=run_dir)
         for member in plan.members:
             tools_of(member)
-        return Planned(plan, base.description if base else "", warnings)
+        return Planned(plan, base.description if base else "", (*warnings, *_without_key(loaded)))
 
     return asyncio.run(draft())
+
+
+def _without_key(loaded: LoadedSpec) -> tuple[Problem, ...]:
+    """What `up` would refuse in this shell, though the spec is right."""
+    from retinue.orchestrator.prepare import check_access
+    from retinue.orchestrator.spec.problems import Problem
+
+    try:
+        check_access(loaded.spec, os.environ)
+    except EnvironmentProblem as error:
+        return (loaded.placed(Problem("environment", ("model",), str(error))),)
+    return ()
 
 
 def tools_of(member: AgentBoot) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Sequence
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from retinue.orchestrator.view.run_state import RunView
 
 AGENT = "agent"
+EDITS = frozenset({"Edit", "Write"})
+_ONE_OF = {"Bash": "a command"}
 
 
 class OutputFormat(StrEnum):
@@ -56,34 +59,40 @@ def run(
 
     Example:
 
-    retinue run "Explain what src/parser.py does" --model anthropic:claude-sonnet-5-5
+    retinue run "Mend the failing test" --model anthropic:claude-sonnet-5-5 --permission-mode acceptEdits
     """
     from retinue.agents.boot import RuleSet
-    from retinue.orchestrator.cli.probe import check_spec_environment
     from retinue.orchestrator.cli.up import Launched, place_of, prepare_and_start
     from retinue.orchestrator.prepare import Launch
     from retinue.orchestrator.state.paths import new_run_id
 
     loaded = _spec(prompt, model, mode, in_place=in_place, turns=turns)
-    for warning in check_spec_environment(loaded):
-        typer.echo(f"warning: {warning}", err=True)
+    _check_place(loaded, in_place=in_place)
     place = place_of(state_dir, ephemeral)
     today = date.today()
     rules = RuleSet(source="cli", allow=tuple(allow or ()), deny=tuple(deny or ()))
     name = run_id or new_run_id("run", today, os.urandom(8))
     launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True)
     launched: Launched = prepare_and_start(loaded, launch, place)
-    code = asyncio.run(_watch(launched.files, launched.team, output, place.flags))
-    launched.release()
+    try:
+        code = asyncio.run(_watch(launched.files, launched.team, output, place.flags))
+    finally:
+        launched.release()
     raise typer.Exit(code)
 
 
 def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:
     """The same loader and the same checks as for a file: JSON is YAML."""
+    from retinue.agents.model.messages import Usage
+    from retinue.agents.model.prices import cost_usd
     from retinue.orchestrator.spec.load import load_spec_text
 
+    if not prompt.strip():
+        raise SpecError('PROMPT is empty: say what to do, as in `retinue run "Mend the failing test"`')
     if model is None:
         raise SpecError("which model? --model anthropic:claude-sonnet-5-5, or --model script:FILE without a key")
+    # A limit in dollars cannot be kept without a price; that in requests always is.
+    limits = {"turns": turns} if cost_usd(model, Usage(input=1)) is not None else {"turns": turns, "usd": "none"}
     agent = {"prompt": prompt, "isolation": "none" if in_place else "worktree"}
     text = json.dumps(
         {
@@ -91,31 +100,73 @@ def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: 
             "name": "run",
             "permissions": {"mode": mode.value},
             "agents": {AGENT: agent},
-            "limits": {"turns": turns},
+            "limits": limits,
         }
     )
     return load_spec_text(text, "run", env=os.environ, model=model, path=Path("run.yaml"))
 
 
+def _check_place(loaded: LoadedSpec, *, in_place: bool) -> None:
+    """What a spec would be told of the machine, in the words of this command."""
+    from retinue.orchestrator.cli.probe import MachineProbe, check_spec_environment
+
+    probe, here = MachineProbe(), Path()
+    if not in_place and not probe.is_repository(here):
+        raise SpecError("this folder is not inside a git repository: go into one, or work here with --in-place")
+    if not in_place and not probe.resolves(here, "HEAD"):
+        raise SpecError("this repository has no commit yet: commit something first, or use --in-place")
+    for warning in check_spec_environment(loaded):
+        if warning.path != ("repo",):
+            typer.echo(f"warning: {warning}", err=True)
+        elif not in_place:
+            what = "your checkout has changes that are not committed, and the agent does not see them"
+            typer.echo(f"warning: {what}: commit them, or use --in-place", err=True)
+
+
 async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str) -> int:
     from retinue.agents.model.prices import cost_usd
+    from retinue.agents.records import ToolFinished
     from retinue.orchestrator.cli import session
-    from retinue.orchestrator.cli.output import console
+    from retinue.orchestrator.cli.output import console, note
     from retinue.orchestrator.view.follow import Follower
     from retinue.orchestrator.view.run_state import RunView
 
     view = RunView(cost_usd)
-    show = _stream_record if output is OutputFormat.STREAM_JSON else _silent
-    follower = Follower(files.dir.ledger, view, on_record=show)
-    code = await session.watch_quietly(files, team, follower, console(stderr=True))
-    result = _result(files, view)
-    if output is OutputFormat.TEXT:
-        typer.echo(_text_of(view))
-    else:
-        typer.echo(json.dumps(result))
+    denied: list[str] = []
+
+    def on_record(writer: str, record: object) -> None:
+        if isinstance(record, ToolFinished) and record.result.denied:
+            denied.append(record.result.name)
+        if output is OutputFormat.STREAM_JSON:
+            _stream_record(writer, record)
+
+    follower = Follower(files.dir.ledger, view, on_record=on_record)
+    code = await session.watch_quietly(files, team, follower, console(stderr=True), flags)
+    _print_result(files, view, output)
+    for line in remarks(view.team.phase, view.team.detail, denied):
+        note(line)
     for step in session.next_steps(view, files, flags):
         typer.echo(f"next: {step}", err=True)
     return code
+
+
+def _print_result(files: RunFiles, view: RunView, output: OutputFormat) -> None:
+    if output is not OutputFormat.TEXT:
+        typer.echo(json.dumps(_result(files, view)))
+    elif text := _text_of(view):
+        typer.echo(text)
+
+
+def remarks(phase: str, detail: str, denied: Sequence[str]) -> list[str]:
+    """What the answer does not say: why the run did not succeed, and what the agent was not allowed to do."""
+    lines = [] if phase == "done" else [f"retinue: run {phase}" + (f": {detail}" if detail else "")]
+    if denied:
+        tools = tuple(dict.fromkeys(denied))
+        hints = ["--permission-mode acceptEdits allows edits"] if EDITS.intersection(tools) else []
+        hints += [f"--allow '{tool}(…)' allows {_ONE_OF.get(tool, 'a call')}" for tool in tools if tool not in EDITS]
+        were = "call was" if len(denied) == 1 else "calls were"
+        lines.append(f"{len(denied)} {were} denied ({', '.join(tools)}): {', '.join(hints)}")
+    return lines
 
 
 def _text_of(view: RunView) -> str:
@@ -140,10 +191,6 @@ def _result(files: RunFiles, view: RunView) -> dict[str, JsonValue]:
         "seconds": round(view.last_at - (view.first_at or view.last_at), 3),
         "state": str(files.dir.root),
     }
-
-
-def _silent(writer: str, record: object) -> None:
-    del writer, record
 
 
 def _stream_record(writer: str, record: object) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from retinue.agents.model.prices import cost_usd
+from retinue.orchestrator.cluster import own
 from retinue.orchestrator.cluster.own import ClusterHandle
 from retinue.orchestrator.ledger.reader import Tail
 from retinue.orchestrator.run_files import RunFiles
@@ -23,7 +24,8 @@ from retinue.orchestrator.view.follow import LOOK_S, Follower, follow, read_alon
 from retinue.orchestrator.view.lines import Line
 from retinue.orchestrator.view.run_state import RunView
 from retinue.orchestrator.view.tables import summary
-from retinue.tools.errors import EnvironmentProblem, RetinueError
+from retinue.orchestrator.workspaces.names import result_branch
+from retinue.tools.errors import EnvironmentProblem, RetinueError, StateError
 
 LOST_S = 20.0
 """A run without a team for so long has lost it; Ray restarts a team within a few seconds."""
@@ -67,9 +69,8 @@ def attach(cluster: ClusterHandle) -> None:
     connect(cluster.address)
 
 
-def start_actors(files: RunFiles, cluster: ClusterHandle) -> object:
-    """Make the run's actors, or find them."""
-    attach(cluster)
+def start_actors(files: RunFiles) -> object:
+    """Make the run's actors on the cluster that this process is attached to, or find them."""
     from retinue.orchestrator.actors import driver
 
     return driver.spawn_run(files)
@@ -148,19 +149,19 @@ async def watch(
         started()
         await follow(follower, console, stop=stop, over=_over(view, files))
 
-    code = await _until_over(files, team, view, notes, show)
+    code = await _until_over(files, team, view, notes, show, flags)
     console.print()
     console.print(summary(view, state_path=str(files.dir.root), next_steps=next_steps(view, files, flags)))
     return code
 
 
-async def watch_quietly(files: RunFiles, team: object, follower: Follower, notes: Console) -> int:
+async def watch_quietly(files: RunFiles, team: object, follower: Follower, notes: Console, flags: str) -> int:
     """The same without a screen: who follows shows what it wants."""
 
     async def show(stop: asyncio.Event) -> None:
         await read_along(follower, stop=stop, over=_over(follower.view, files), show=_nothing)
 
-    return await _until_over(files, team, follower.view, notes, show)
+    return await _until_over(files, team, follower.view, notes, show, flags)
 
 
 def _nothing(lines: list[Line]) -> None:
@@ -173,6 +174,7 @@ async def _until_over(
     view: RunView,
     notes: Console,
     show: Callable[[asyncio.Event], Coroutine[None, None, None]],
+    flags: str,
 ) -> int:
     from retinue.orchestrator.actors import driver
 
@@ -191,10 +193,23 @@ async def _until_over(
     failure = results[0]
     if isinstance(failure, RetinueError) and not view.over:
         raise EnvironmentProblem(str(failure))
+    if not view.over:
+        raise EnvironmentProblem(lost_words(files, flags))
     await _gone(files)
     if pressed.count:
         return 130
     return 0 if view.team.phase == "done" else 1
+
+
+def lost_words(files: RunFiles, flags: str) -> str:
+    """Why a run that is not over is no longer live, and what to do."""
+    run = files.dir.run_id
+    try:
+        own.recall_cluster(files.dir.root)
+        gone = "its team's process"
+    except StateError:
+        gone = "its cluster"
+    return f"run {run} is not over, but {gone} is gone; `retinue resume {run}{flags}` goes on with it"
 
 
 def _over(view: RunView, files: RunFiles) -> Callable[[], bool]:
@@ -258,6 +273,6 @@ def next_steps(view: RunView, files: RunFiles, flags: str) -> tuple[str, ...]:
     steps = [f"retinue logs {run}{flags}", f"retinue diff {run}{flags}"]
     if not view.over or view.team.phase == "stopped":
         return (f"retinue resume {run}{flags}", *steps)
-    if (view.landed or files.plan.solo) and files.plan.has_depot and files.plan.into is None:
+    if view.team.result == result_branch(run):
         return (f"retinue land {run}{flags}", *steps)
     return tuple(steps)

@@ -50,12 +50,10 @@ def validate(
 
 
 def _what(planned: Planned) -> str:
+    from retinue.tools.text import counted
+
     members, tasks = len(planned.plan.members), len(planned.plan.tasks)
-    return f"team {planned.plan.team}, {members} {_many('agent', members)}, {tasks} {_many('task', tasks)}"
-
-
-def _many(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
+    return f"team {planned.plan.team}, {counted(members, 'agent')}, {counted(tasks, 'task')}"
 
 
 def _problems_of(error: SpecError) -> list[JsonValue]:

@@ -6,8 +6,8 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -76,9 +76,10 @@ def up(
     from retinue.orchestrator.cli.probe import check_spec_environment
     from retinue.orchestrator.spec.load import load_spec
 
-    loaded = load_spec(spec, env=os.environ, overrides=override or (), model=model)
-    for warning in check_spec_environment(loaded):
-        _note(f"warning: {warning}")
+    with nothing_started():
+        loaded = load_spec(spec, env=os.environ, overrides=override or (), model=model)
+        for warning in check_spec_environment(loaded):
+            _note(f"warning: {warning}")
     rules = RuleSet(source="cli", allow=tuple(allow or ()), ask=tuple(ask or ()), deny=tuple(deny or ()))
     raise typer.Exit(
         _launch(loaded, place_of(state_dir, ephemeral, address), rules, run_id, trust=trust, detach=detach)
@@ -86,13 +87,17 @@ def up(
 
 
 def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None, *, trust: bool, detach: bool) -> int:
-    from retinue.orchestrator.prepare import Launch, draft_for_people
+    from retinue.orchestrator.prepare import Launch, check_access, draft_for_people
     from retinue.orchestrator.state.paths import new_run_id
 
     today = date.today()
     run = run_id or new_run_id(loaded.spec.name, today, os.urandom(8))
     launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules)
-    _ask_trust(asyncio.run(draft_for_people(loaded, launch)), trust=trust)
+    place.state.refuse_taken(run)
+    check_access(loaded.spec, launch.env)
+    with nothing_started():
+        draft = asyncio.run(draft_for_people(loaded, launch))
+    _ask_trust(draft, trust=trust)
     _limits(loaded)
     return _show(prepare_and_start(loaded, launch, place), place, detach=detach)
 
@@ -114,29 +119,72 @@ class Launched:
 
 
 def prepare_and_start(loaded: LoadedSpec, launch: Launch, place: Place) -> Launched:
-    """Everything between a checked spec and a team at work. When it fails, no run is left behind."""
-    from retinue.orchestrator.cluster import own
-    from retinue.orchestrator.prepare import prepare_run
+    """Everything between a checked spec and a team at work. When it fails or is interrupted, no run is left behind,
+    except for an interruption when the team has begun already."""
+    from retinue.orchestrator.cli import session
+    from retinue.orchestrator.prepare import check_access, discard_run
     from retinue.orchestrator.run_files import RunFiles
 
-    async def make() -> tuple[RunDir, ClusterHandle]:
-        # The slowest two things of a launch have nothing to do with each other.
-        cluster = asyncio.create_task(asyncio.to_thread(ensure_cluster, place))
+    launch.state.refuse_taken(launch.run)
+    check_access(loaded.spec, launch.env)
+    with nothing_started():
+        made, cluster = asyncio.run(_make(loaded, launch, place))
         try:
-            made = await prepare_run(loaded, launch)
+            session.attach(cluster)
         except BaseException:
-            await asyncio.gather(cluster, return_exceptions=True)
-            if place.ephemeral and cluster.exception() is None:
-                own.release_run(cluster.result(), launch.run)
+            try:
+                asyncio.run(discard_run(loaded, made))
+            finally:
+                _release(place, cluster, launch.run)
             raise
-        return made, await cluster
+    files = RunFiles(made)
+    try:
+        return start(files, cluster, place)
+    except KeyboardInterrupt:
+        if not made.is_live():
+            _release(place, cluster, launch.run)
+        raise Aborted(
+            f"interrupted while run {launch.run} began: `retinue resume {launch.run}{place.flags}` goes on with it, "
+            f"`retinue down {launch.run}{place.flags}` ends it"
+        ) from None
 
-    made, cluster = asyncio.run(make())
-    return start(RunFiles(made), cluster, place)
+
+async def _make(loaded: LoadedSpec, launch: Launch, place: Place) -> tuple[RunDir, ClusterHandle]:
+    """The slowest two things of a launch have nothing to do with each other."""
+    from retinue.orchestrator.prepare import discard_run, prepare_run
+
+    cluster = asyncio.create_task(asyncio.to_thread(ensure_cluster, place))
+    made: RunDir | None = None
+    try:
+        made = await prepare_run(loaded, launch)
+        return made, await asyncio.shield(cluster)
+    except BaseException:
+        if made is not None:
+            await discard_run(loaded, made)
+        await asyncio.gather(cluster, return_exceptions=True)
+        if cluster.exception() is None:
+            _release(place, cluster.result(), launch.run)
+        raise
+
+
+def _release(place: Place, cluster: ClusterHandle, run: str) -> None:
+    from retinue.orchestrator.cluster import own
+
+    if place.ephemeral:
+        own.release_run(cluster, run)
+
+
+@contextmanager
+def nothing_started() -> Generator[None]:
+    """Ctrl-C in here leaves nothing behind, and the person is told so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Aborted("interrupted; nothing was started") from None
 
 
 def start(files: RunFiles, cluster: ClusterHandle, place: Place) -> Launched:
-    """Make the run's actors on a cluster, or find them there."""
+    """Make the run's actors on a cluster that this process is attached to, or find them there."""
     from retinue.orchestrator.cli import session
     from retinue.orchestrator.cluster import own
 
@@ -144,7 +192,7 @@ def start(files: RunFiles, cluster: ClusterHandle, place: Place) -> Launched:
     own.remember_cluster(files.dir.root, cluster)
     if cluster.started and not place.ephemeral and place.address is None:
         _note("started a local cluster; it ends after 10 idle minutes, or with `retinue cluster stop`")
-    return Launched(files, session.start_actors(files, cluster), cluster)
+    return Launched(files, session.start_actors(files), cluster)
 
 
 def _limits(loaded: LoadedSpec) -> None:
@@ -190,7 +238,7 @@ def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[
     run = launched.files.plan.run
     try:
         if detach:
-            asyncio.run(session.opened(launched.team))
+            _open_quietly(launched, place)
             typer.echo(run)
             _note(f"watch it with: retinue logs {run} -f{place.flags}")
             return 0
@@ -198,6 +246,16 @@ def _show(launched: Launched, place: Place, *, detach: bool, started: Callable[[
         return asyncio.run(watching)
     finally:
         launched.release()
+
+
+def _open_quietly(launched: Launched, place: Place) -> None:
+    from retinue.orchestrator.cli import session
+
+    run = launched.files.plan.run
+    try:
+        asyncio.run(session.opened(launched.team))
+    except KeyboardInterrupt:
+        raise Aborted(f"interrupted; run {run} goes on: `retinue stop {run}{place.flags}` stops it") from None
 
 
 def resume(
@@ -221,7 +279,9 @@ def resume(
     # Of two at once, the second finds a live run.
     with session.starting(files) as started:
         asyncio.run(session.has_left(files))
-        launched = start(files, _cluster_of(files, session.phase_of(files), place), place)
+        cluster = _cluster_of(files, session.phase_of(files), place)
+        session.attach(cluster)
+        launched = start(files, cluster, place)
         raise typer.Exit(_show(launched, place, detach=detach, started=started))
 
 

@@ -129,11 +129,12 @@ RunPhase = Literal["running", "draining", "stopped", "done", "failed"]
 
 
 class PhaseChanged(Wire):
-    """`stopped` can be resumed; `done` and `failed` are the end."""
+    """`stopped` can be resumed; `done` and `failed` are the end. `result` is the branch that holds the work, if any."""
 
     kind: Literal["phase_changed"] = "phase_changed"
     phase: RunPhase
     detail: str = ""
+    result: str = ""
 
 
 TeamRecord = Annotated[

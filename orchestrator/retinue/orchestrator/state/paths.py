@@ -85,22 +85,25 @@ class StateDir:
 
     def create(self, run_id: str, *, random: Callable[[int], bytes] = os.urandom) -> RunDir:
         """A new run with its control key and folders. SpecError: bad id. StateError: the id is taken."""
-        check_run(run_id)
+        self.refuse_taken(run_id)
         self._own(self.runs)
         refuse_network_filesystem(self.runs, mounts_of_this_machine())
         run = RunDir(self.runs / run_id)
         try:
             run.root.mkdir(mode=PRIVATE_FOLDER)
         except FileExistsError:
-            raise StateError(
-                f"run {run_id} exists already: choose another --run-id, or continue it with `retinue resume {run_id}`"
-            ) from None
+            raise _taken(run_id) from None
         except OSError as error:
             raise _unusable(run.root, error) from error
         for folder in (run.tool_results, run.tasks, run.tmp):
             folder.mkdir(mode=PRIVATE_FOLDER)
         write_private(run.control_key, random(32).hex() + "\n")
         return run
+
+    def refuse_taken(self, run_id: str) -> None:
+        """Raises as `create` would, and makes nothing."""
+        if (self.runs / check_run(run_id)).exists():
+            raise _taken(run_id)
 
     def all(self) -> list[RunDir]:
         """Newest first."""
@@ -237,6 +240,12 @@ def _plain(name: str) -> str:
 def _listed(runs: list[RunDir]) -> str:
     more = f" and {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
     return ", ".join(run.run_id for run in runs[:_SHOWN]) + more
+
+
+def _taken(run_id: str) -> StateError:
+    return StateError(
+        f"run {run_id} exists already: choose another --run-id, or continue it with `retinue resume {run_id}`"
+    )
 
 
 def _unusable(path: Path, error: OSError) -> EnvironmentProblem:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from retinue.orchestrator.team.board import CLOSED
 from retinue.tools.ports import TaskView
+from retinue.tools.text import counted
 
 MOST_REMINDERS = 2
 
@@ -91,7 +92,7 @@ def _verdict(tasks: Sequence[TaskView], resting: Sequence[Resting]) -> Finish:
     if failed:
         return Finish(ok=False, detail="; ".join(f"#{t.id} {t.subject}: {t.note}" for t in failed))
     if tasks:
-        return Finish(ok=True, detail=f"{len(tasks)} tasks merged or done")
+        return Finish(ok=True, detail=f"{counted(len(tasks), 'task')} merged or done")
     broken = [r for r in resting if r.failed]
     if broken:
         return Finish(ok=False, detail="; ".join(f"{r.name}: {r.failed}" for r in broken))

@@ -19,7 +19,7 @@ from retinue.orchestrator.ledger.lock import RunLock
 from retinue.orchestrator.ledger.records import MemberAdded, RunOpened, TaskChanged
 from retinue.orchestrator.ledger.writer import LedgerWriter
 from retinue.orchestrator.merging.recovery import recover
-from retinue.orchestrator.merging.submission import parse_submission, submission_script
+from retinue.orchestrator.merging.submission import parse_submission, place_of, submission_script
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.runtime.port import AgentRuntime
 from retinue.orchestrator.state.redact import Redactor
@@ -27,7 +27,7 @@ from retinue.orchestrator.team.checks import ShellChecks, run_setup
 from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.team.journal import LedgerJournal, Recovered, recover_team
 from retinue.orchestrator.team.merges import MergeDriver
-from retinue.orchestrator.team.service import TeamService
+from retinue.orchestrator.team.service import Ended, TeamService
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git
 from retinue.orchestrator.workspaces.landing import land_into
@@ -179,7 +179,7 @@ async def _merges(
         gone=gone,
         withdrawn=withdrawn,
     )
-    checks = ShellChecks(KeeperShell(), files.environment_of(core.plan.members[0], TEAM), files.dir, core.plan.run)
+    checks = ShellChecks(KeeperShell(), files.environment_of_checks(core.plan.members[0]), files.dir, core.plan.run)
     driver = MergeDriver(core, depot, queue, checks, finisher.mirror, service)
     driver.push(effects)
     return driver
@@ -201,25 +201,26 @@ class Finisher:
         if known != tip:
             await user.mirror_result(self.depot.paths.depot, plan.run, tip, known)
 
-    async def finish(self, ok: bool) -> str:
+    async def finish(self, ok: bool) -> Ended:
         plan = self.files.plan
         if self.depot is None or plan.strategy == "none":
-            return ""
+            return Ended("")
         try:
             if ok and plan.solo:
                 await self._take_solo(self.depot)
             tip = await self.depot.tip()
             if tip == plan.base_sha:
-                return "nothing was changed" if plan.solo else "nothing was merged"
+                return Ended("nothing was changed" if plan.solo else "nothing was merged")
             await self.mirror(tip)
             if ok and plan.into is not None:
                 landing = await land_into(await self._user(), plan.run, plan.into, tip, plan.into_sha)
-                if not landing.moved:
-                    return f"{plan.into} was left alone ({landing.reason}); take the work with: {landing.command}"
-                return f"{plan.into} holds the work"
+                if landing.moved:
+                    return Ended(f"{plan.into} holds the work", plan.into)
+                left = f"{plan.into} was left alone ({landing.reason}); take the work with: {landing.command}"
+                return Ended(left, result_branch(plan.run))
         except RetinueError as error:
-            return f"the work is in the run's Depot, and your repository was left alone: {error}"
-        return f"the work is on {result_branch(plan.run)}"
+            return Ended(f"the work is in the run's Depot, and your repository was left alone: {error}")
+        return Ended(f"the work is on {result_branch(plan.run)}", result_branch(plan.run))
 
     async def _take_solo(self, depot: Depot) -> None:
         """The one agent of a run without tasks hands nothing in: what is in its worktree is its work."""
@@ -230,7 +231,7 @@ class Finisher:
             KeeperShell(), self.files.environment_of(boot, boot.name), self.files.dir, self.files.plan.run
         )
         prompt = self.files.plan.prompts.get(boot.name, boot.name)
-        script = submission_script(one_line(prompt, 72))
+        script = submission_script(one_line(prompt, 72), place_of(depot.workspace(boot.agent)))
         outcome = await checks.run(script, Path(boot.workspace.root), CHECK_S)
         handed = parse_submission(outcome.output)
         tip = await depot.tip()

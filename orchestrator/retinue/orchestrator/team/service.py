@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from retinue.agents.boot import AgentStatus
 from retinue.agents.mail.envelopes import Body, Envelope, Notice, Receipt, TaskAssigned, TaskReturned, Text
@@ -36,8 +37,16 @@ from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChan
 
 log = logging.getLogger(__name__)
 
-OnFinish = Callable[[bool], Awaitable[str]]
-"""Called once when the run ends by itself; returns what to add to the summary (where the work is)."""
+
+class Ended(NamedTuple):
+    """Where the work of a run is: in words for the summary, and the user's branch that holds it, if any."""
+
+    text: str
+    result: str = ""
+
+
+OnFinish = Callable[[bool], Awaitable[Ended]]
+"""Called once when the run ends by itself."""
 
 
 class TeamService:
@@ -338,8 +347,9 @@ class TeamService:
         if self._ending:
             return
         self._ending = True
-        more = await self._on_finish(ok)
-        await self._close("done" if ok else "failed", "; ".join(p for p in (detail, more) if p))
+        ended = await self._on_finish(ok)
+        text = "; ".join(p for p in (detail, ended.text) if p)
+        await self.core.record(PhaseChanged(phase="done" if ok else "failed", detail=text, result=ended.result))
         await self.crew.drain()
         self.finished.set()
 

@@ -49,6 +49,7 @@ class TeamState:
     reminders: dict[str, int] = field(default_factory=dict[str, int])
     phase: RunPhase = "running"
     detail: str = ""
+    result: str = ""
 
     def apply(self, record: TeamRecord) -> None:
         match record:
@@ -81,7 +82,7 @@ class TeamState:
             case Reminded():
                 self.reminders[record.task_id] = self.reminders.get(record.task_id, 0) + 1
             case PhaseChanged():
-                self.phase, self.detail = record.phase, record.detail
+                self.phase, self.detail, self.result = record.phase, record.detail, record.result
             case _:
                 _seen_only(record)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from retinue.orchestrator.view.run_state import AgentView, RunView
 from retinue.tools.ports import TaskView
-from retinue.tools.text import one_line
+from retinue.tools.text import counted, one_line
 
 _STATE_STYLE = {
     "queued": "dim",
@@ -85,7 +85,7 @@ def summary(view: RunView, *, state_path: str, next_steps: tuple[str, ...]) -> R
     if view.team.detail:
         verdict.append(f": {one_line(view.team.detail, 300)}", style="")
     totals = (
-        f"{commits} pieces of work merged, {sum(a.calls for a in view.agents.values())} tool calls, "
+        f"{counted(commits, 'change')} merged, {counted(sum(a.calls for a in view.agents.values()), 'tool call')}, "
         f"{thousands(usage.total)} tokens, {view.usd():.2f} USD, {elapsed:.1f} s"
     )
     lines: list[RenderableType] = [verdict, table, Text(totals), Text(f"state: {state_path}")]
