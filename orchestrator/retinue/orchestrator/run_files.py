@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from retinue.agents.boot import AgentBoot
+from retinue.agents.mail.envelopes import TEAM
 from retinue.agents.model.messages import Wire
 from retinue.agents.model.port import ModelPort
 from retinue.agents.model.replay import Recording
@@ -17,6 +18,7 @@ from retinue.agents.model.router import ModelSettings, open_model
 from retinue.orchestrator.ledger.recording import LedgerRecording
 from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
 from retinue.orchestrator.team.plan import LaunchPlan
+from retinue.orchestrator.workspaces.facts import RunPaths
 from retinue.tools.errors import StateError
 from retinue.tools.shell.environment import GitIdentity, tool_environment
 
@@ -121,7 +123,14 @@ class RunFiles:
         return PrivateEnv.model_validate_json(self.dir.env.read_bytes())
 
     def environment_of(self, boot: AgentBoot, owner: str) -> dict[str, str]:
-        """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts, or `team`."""
+        """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts."""
+        return self._environment(boot, owner, own_worktree=boot.workspace.isolation == "worktree")
+
+    def environment_of_checks(self, boot: AgentBoot) -> dict[str, str]:
+        """The environment of commands that run in the verify worktree, in the name of `boot`."""
+        return self._environment(boot, TEAM, own_worktree=True)
+
+    def _environment(self, boot: AgentBoot, owner: str, *, own_worktree: bool) -> dict[str, str]:
         tmp = self.dir.tmp / boot.agent
         tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         return tool_environment(
@@ -131,7 +140,13 @@ class RunFiles:
             identity=GitIdentity(boot.name, f"{boot.name}@{boot.run}.retinue.invalid"),
             spec_env=self.private.tools.get(owner, {}),
             git_config=self.git_config,
+            git_ceilings=self._git_ceilings() if own_worktree else (),
         )
+
+    def _git_ceilings(self) -> tuple[Path, ...]:
+        """The folder of all worktrees, and the one that the verify worktree lies in."""
+        root = self.dir.root.resolve()
+        return RunPaths(root).worktrees, root
 
     def open_model(self, ref: str) -> ModelPort:
         plan, private = self.plan, self.private

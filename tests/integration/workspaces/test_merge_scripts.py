@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from retinue.orchestrator.merging.submission import Sync, parse_submission, parse_sync, submission_script, sync_with_tip
+from retinue.orchestrator.merging.submission import (
+    Sync,
+    parse_submission,
+    parse_sync,
+    place_of,
+    submission_script,
+    sync_with_tip,
+)
 from retinue.tools.errors import ToolError
 
 
-def _hand_in(world, path, message="Do it"):
-    return parse_submission(world.sh(submission_script(message), path, check=False))
+def _hand_in(world, agent, message="Do it"):
+    return parse_submission(world.sh(submission_script(message, place_of(agent)), agent.path, check=False))
 
 
 async def test_uncommitted_work_is_committed_in_the_agents_name(world):
@@ -17,7 +24,7 @@ async def test_uncommitted_work_is_committed_in_the_agents_name(world):
     ada = await world.agent(depot, "ada")
     world.write("new.txt", "new\n", where=ada.path)
     world.write("lines.txt", "changed\n", where=ada.path)
-    handed = _hand_in(world, ada.path, 'It\'s done; "really" $HOME\n\nMore')
+    handed = _hand_in(world, ada, 'It\'s done; "really" $HOME\n\nMore')
     assert (handed.branch, handed.committed) == (ada.branch, True)
     assert world.sh("git log -1 --format='%H|%an|%B' && git status --porcelain", ada.path) == (
         f'{handed.sha}|Ada|It\'s done; "really" $HOME\n\nMore'
@@ -28,10 +35,10 @@ async def test_uncommitted_work_is_committed_in_the_agents_name(world):
 async def test_committed_work_is_handed_in_as_it_is(world):
     ada = await world.agent(await world.depot(), "ada")
     sha = world.commit({"a": "a"}, where=ada.path)
-    handed = _hand_in(world, ada.path)
+    handed = _hand_in(world, ada)
     assert (handed.sha, handed.committed) == (sha, False)
     world.sh("git switch -q -c another", ada.path)
-    assert _hand_in(world, ada.path).branch == "another"
+    assert _hand_in(world, ada).branch == "another"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ async def test_work_that_cannot_be_handed_in_says_why_and_nothing_is_lost(world,
     world.commit({"lines.txt": "other\n"}, where=ada.path)
     world.sh(f"git switch -q -; {trouble} || true", ada.path, check=False)
     with pytest.raises(ToolError, match="could not be handed in") as raised:
-        _hand_in(world, ada.path)
+        _hand_in(world, ada)
     assert told in str(raised.value)
     world.sh(f"git cat-file -e {sha}", ada.path)
 
@@ -72,7 +79,7 @@ async def test_a_resolved_merge_is_committed_as_a_merge(world):
     world.sh("git switch -q other", ada.path)
     world.commit({"lines.txt": "other\n"}, where=ada.path)
     world.sh("git merge -q @{-1}; git checkout -q --ours . && git add -A", ada.path, check=False)
-    handed = _hand_in(world, ada.path)
+    handed = _hand_in(world, ada)
     assert handed.committed
     assert len(world.sh("git log -1 --format=%P", ada.path).split()) == 2
 
@@ -88,7 +95,7 @@ async def _landed(world):
 
 
 def _sync(world, ada, tip, last_merged=None):
-    sync = sync_with_tip(tip, base=ada.base_sha, last_merged=last_merged)
+    sync = sync_with_tip(tip, place_of(ada), base=ada.base_sha, last_merged=last_merged)
     assert isinstance(sync, Sync)
     return parse_sync(world.sh(sync.script, ada.path, check=False))
 
@@ -139,4 +146,4 @@ async def test_a_branch_with_anything_of_its_own_is_left_with_advice(world, stat
 
 async def test_nothing_is_to_do_while_nothing_was_merged(world):
     ada = await world.agent(await world.depot(), "ada")
-    assert sync_with_tip(ada.base_sha, base=ada.base_sha, last_merged=None) is None
+    assert sync_with_tip(ada.base_sha, place_of(ada), base=ada.base_sha, last_merged=None) is None

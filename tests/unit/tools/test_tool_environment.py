@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retinue.tools.errors import SpecError
+from retinue.tools.errors import EnvironmentProblem, SpecError
 from retinue.tools.shell.environment import GitIdentity, tool_environment
 
 HOSTILE = {
@@ -42,7 +42,9 @@ HOSTILE = {
 }
 
 
-def environment(base: dict[str, str] = HOSTILE, spec_env: dict[str, str] | None = None) -> dict[str, str]:
+def environment(
+    base: dict[str, str] = HOSTILE, spec_env: dict[str, str] | None = None, ceilings: tuple[Path, ...] = ()
+) -> dict[str, str]:
     return tool_environment(
         base,
         home=Path("/state/home"),
@@ -50,6 +52,7 @@ def environment(base: dict[str, str] = HOSTILE, spec_env: dict[str, str] | None 
         identity=GitIdentity("fixer", "fixer@retinue.invalid"),
         spec_env=spec_env or {},
         git_config=Path("/state/gitconfig"),
+        git_ceilings=ceilings,
     )
 
 
@@ -84,7 +87,20 @@ def test_the_spec_adds_and_overrides_but_not_what_keeps_git_safe() -> None:
     assert (made["DJANGO_SETTINGS"], made["TERM"], made["GIT_TERMINAL_PROMPT"]) == ("x", "xterm", "0")
 
 
-@pytest.mark.parametrize("name", ["RAY_ADDRESS", "RETINUE_CALL", "TMUX", "GIT_DIR", "GIT_CONFIG_COUNT"])
+@pytest.mark.parametrize(
+    "name", ["RAY_ADDRESS", "RETINUE_CALL", "TMUX", "GIT_DIR", "GIT_CONFIG_COUNT", "GIT_CEILING_DIRECTORIES"]
+)
 def test_the_spec_cannot_set_what_steers_us(name: str) -> None:
     with pytest.raises(SpecError, match=f"{name} cannot be set"):
         environment(spec_env={name: "x"})
+
+
+def test_git_searches_no_further_up_than_it_is_told() -> None:
+    made = environment({"GIT_CEILING_DIRECTORIES": "/"}, ceilings=(Path("/run/wt"), Path("/run")))
+    assert made["GIT_CEILING_DIRECTORIES"] == "/run/wt:/run"
+    assert "GIT_CEILING_DIRECTORIES" not in environment({"GIT_CEILING_DIRECTORIES": "/"})
+
+
+def test_a_folder_that_git_cannot_be_kept_below_is_refused() -> None:
+    with pytest.raises(EnvironmentProblem, match="--state-dir"):
+        environment(ceilings=(Path("/odd:name/wt"),))

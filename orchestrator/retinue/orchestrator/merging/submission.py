@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
+from retinue.orchestrator.workspaces.facts import Workspace
+from retinue.orchestrator.workspaces.git import GitError
 from retinue.orchestrator.workspaces.names import TEAM_TIP
+from retinue.orchestrator.workspaces.worktrees import admin_folder
 from retinue.tools.errors import InvariantBroken, ToolError
 
 _ANSWER = re.compile(r"^retinue-(submission|sync): (ok|refused|moved|left) (.*)$", re.MULTILINE)
 
 _PRELUDE = """\
-set -u
-refuse() { printf '\\nretinue-submission: refused %s\\n' "$1"; exit 3; }
 [ ! -d "$(git rev-parse --git-path rebase-merge)" ] && [ ! -d "$(git rev-parse --git-path rebase-apply)" ] \\
   || refuse 'a rebase is going on; finish it (git rebase --continue) or give it up (git rebase --abort)'
 [ -z "$(git ls-files --unmerged | head -n 1)" ] \\
@@ -34,6 +36,44 @@ fi
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The agent's worktree, and the folder in its own repository that git must find from there. Both real paths."""
+
+    worktree: Path
+    admin: Path
+
+
+def place_of(workspace: Workspace) -> Place:
+    """Raises ToolError when the agent's repository does not know the worktree any more."""
+    try:
+        return Place(workspace.path, admin_folder(workspace.path, workspace.git_dir))
+    except GitError as error:
+        raise ToolError(
+            f"your worktree's repository was removed or changed: {error}. Nothing can be committed from here, and no "
+            "other repository will do. Say so to your lead, or to the user; your files are untouched."
+        ) from None
+
+
+def _own_repository(kind: str, place: Place) -> str:
+    """Defines `refuse`, and refuses unless git works on the agent's own repository: git searches upwards for one."""
+    admin, worktree, pointer = (shlex.quote(str(p)) for p in (place.admin, place.worktree, place.worktree / ".git"))
+    write = f"printf 'gitdir: %s\\n' {admin} > {pointer}"
+    return f"""\
+set -u
+refuse() {{ printf '\\nretinue-{kind}: refused %s\\n' "$1"; exit 3; }}
+found=$(git rev-parse --absolute-git-dir 2>&1) || found="nothing ($(printf %s "$found" | head -n 1))"
+if ! [ "$found" -ef {admin} ]; then
+  remedy={shlex.quote(write)}
+  if [ -d {pointer} ] || [ -L {pointer} ]; then remedy={shlex.quote(f"rm -rf {pointer} && {write}")}; fi
+  refuse "the .git of your worktree was removed or replaced: instead of your own repository git finds $found. \
+Nothing was committed; your files, and what you committed before that, are untouched. Put it back with: $remedy"
+fi
+[ "$(git rev-parse --show-toplevel)" -ef {worktree} ] \\
+  || refuse 'its configuration names another worktree; undo that with: git config --unset extensions.worktreeConfig'
+"""
+
+
+@dataclass(frozen=True, slots=True)
 class Handed:
     """What was handed in. `committed` says that there were changes to commit."""
 
@@ -42,10 +82,11 @@ class Handed:
     committed: bool
 
 
-def submission_script(message: str) -> str:
+def submission_script(message: str, place: Place) -> str:
     """A bash script for the agent's worktree: commit in the agent's name, then say branch and commit."""
     return (
-        _PRELUDE
+        _own_repository("submission", place)
+        + _PRELUDE
         + f"""\
 how=unchanged
 if ! git diff --cached --quiet || [ -f "$(git rev-parse --git-path MERGE_HEAD)" ]; then
@@ -86,7 +127,7 @@ class Synced:
     text: str
 
 
-def sync_with_tip(tip: str, *, base: str, last_merged: str | None) -> Sync | None:
+def sync_with_tip(tip: str, place: Place, *, base: str, last_merged: str | None) -> Sync | None:
     """What brings a settled branch to the tip; None when that can only be where it is.
 
     `last_merged` is the commit that the agent last handed in and that was merged. A clean branch there, or without any
@@ -96,8 +137,8 @@ def sync_with_tip(tip: str, *, base: str, last_merged: str | None) -> Sync | Non
     if settled == tip:
         return None
     return Sync(
-        f"""\
-set -u
+        _own_repository("sync", place)
+        + f"""\
 left() {{ printf '\\nretinue-sync: left %s\\n' "$1"; exit 0; }}
 head=$(git rev-parse --verify --quiet HEAD) || left 'unborn'
 [ "$head" != {tip} ] || {{ printf '\\nretinue-sync: ok there\\n'; exit 0; }}
@@ -118,6 +159,8 @@ def parse_sync(output: str) -> Synced:
             return Synced(True, f"Your branch now stands at the team's tip ({rest[:12]}), with all that was merged.")
         case "ok":
             return Synced(False, "")
+        case "refused":
+            return Synced(False, f"Your branch was not moved to the team's tip: {rest}")
         case _:
             return Synced(False, _ADVICE)
 

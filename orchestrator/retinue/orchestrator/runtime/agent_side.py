@@ -14,7 +14,13 @@ from retinue.agents.identity import envelope_id
 from retinue.agents.mail.envelopes import Envelope, Receipt, Text
 from retinue.agents.model.messages import Usage
 from retinue.agents.ports import Reservation
-from retinue.orchestrator.merging.submission import parse_submission, parse_sync, submission_script, sync_with_tip
+from retinue.orchestrator.merging.submission import (
+    parse_submission,
+    parse_sync,
+    place_of,
+    submission_script,
+    sync_with_tip,
+)
 from retinue.orchestrator.runtime.port import Address, TeamApi, Unreachable
 from retinue.orchestrator.team.board import Submission
 from retinue.orchestrator.workspaces.depot import Depot
@@ -114,7 +120,7 @@ class TeamBoard:
     async def update(self, key: str, change: TaskChange) -> TaskAnswer:
         submission = None
         if change.status == "completed" and self.depot is not None:
-            submission = await self._hand_in(change)
+            submission = await self._hand_in(change, self.depot)
         answer = await patiently(lambda: self.team.update_task(self.boot.agent, key, change, submission))
         if answer.ok and change.status == "in_progress" and self.depot is not None:
             moved = await self._move_to_tip(self.depot)
@@ -128,23 +134,27 @@ class TeamBoard:
     async def list(self) -> tuple[TaskView, ...]:
         return await patiently(self.team.list_tasks)
 
-    async def _hand_in(self, change: TaskChange) -> Submission | None:
+    async def _hand_in(self, change: TaskChange, depot: Depot) -> Submission | None:
         """Commit what is there, unless the board would refuse anyway; then it says why, and nothing is committed."""
         task = await self.get(change.task_id)
         if task is None or task.status != "in_progress" or task.owner != self.boot.name:
             return None
         message = f"{task.subject}\n\nTask: {task.id}\n"
-        handed = parse_submission(await self.as_agent.run(submission_script(message), "submission"))
+        script = submission_script(message, place_of(depot.workspace(self.boot.agent)))
+        handed = parse_submission(await self.as_agent.run(script, "submission"))
         return Submission(handed.branch, handed.sha) if self.merges else None
 
     async def _move_to_tip(self, depot: Depot) -> str:
         tasks = await self.list()
         merged = [t for t in tasks if t.owner == self.boot.name and t.status == "merged" and t.sha]
         base = self.boot.workspace.base_sha or depot.facts.base_sha
-        sync = sync_with_tip(await depot.tip(), base=base, last_merged=merged[-1].sha if merged else None)
-        if sync is None:
-            return ""
-        return parse_sync(await self.as_agent.run(sync.script, "sync")).text
+        try:
+            place = place_of(depot.workspace(self.boot.agent))
+            sync = sync_with_tip(await depot.tip(), place, base=base, last_merged=merged[-1].sha if merged else None)
+            return parse_sync(await self.as_agent.run(sync.script, "sync")).text if sync is not None else ""
+        except ToolError as error:
+            # The claim stands all the same.
+            return f"Your branch was not moved to the team's tip: {error}"
 
 
 DeliverTo = Callable[[Address, Envelope], Awaitable[Receipt]]

@@ -15,7 +15,16 @@ from pathlib import Path
 from retinue.orchestrator.workspaces import names
 from retinue.orchestrator.workspaces.bare import BareRepository
 from retinue.orchestrator.workspaces.facts import DepotFacts, RunPaths, Workspace
-from retinue.orchestrator.workspaces.git import FETCH_FLAGS, Git, GitError, GitResult, Identity, upload_pack_command
+from retinue.orchestrator.workspaces.git import (
+    FETCH_FLAGS,
+    Git,
+    GitError,
+    GitRefused,
+    GitResult,
+    Identity,
+    lacks,
+    upload_pack_command,
+)
 from retinue.orchestrator.workspaces.include import copy_included, exclude_text, included_files
 from retinue.orchestrator.workspaces.snapshot import Snapshots, commit_tree
 from retinue.orchestrator.workspaces.user_repo import Base, UserRepo
@@ -112,8 +121,16 @@ class Depot:
             self._agent_bare(self.workspace(agent)).check()
 
     def restore_configuration(self, agent: str) -> None:
-        """Put the configuration of an agent's repository back to what we wrote; its hooks are removed."""
-        self._agent_bare(self.workspace(agent)).restore()
+        """Put the configuration of an agent's repository back to what we wrote; its hooks are removed.
+
+        StateError: too little of the repository is left.
+        """
+        repository = self._agent_bare(self.workspace(agent))
+        try:
+            repository.restore()
+        except OSError as error:
+            trouble = f"the configuration of {repository.path} cannot be put back: {error}"
+            raise (GitError(trouble) if lacks(error) else StateError(trouble)) from error
 
     async def run(
         self,
@@ -262,11 +279,21 @@ class Depot:
         self.paths.index(agent).unlink(missing_ok=True)
 
     async def take(self, agent: str, branch: str, sha: str) -> None:
-        """Bring a submitted branch into the Depot, its objects checked, and only if it still stands at `sha`."""
+        """Bring a submitted branch into the Depot, its objects checked, and only if it still stands at `sha`.
+
+        StateError: what was submitted cannot be taken. Everything else is the machinery's trouble, and nobody's work.
+        """
         if not names.is_branch(branch) or not names.is_sha(sha):
             raise StateError(f"{agent} submitted {branch!r} at {sha!r}, which is no branch and commit")
         ref = names.submitted_ref(agent)
-        await self.fetch_from_agent(agent, [f"+refs/heads/{branch}:{ref}"], purpose=f"taking the work of {agent}")
+        try:
+            await self.fetch_from_agent(agent, [f"+refs/heads/{branch}:{ref}"], purpose=f"taking the work of {agent}")
+        except GitRefused as refusal:
+            await self.run(["cat-file", "-e", f"{names.TIP}^{{tree}}"], purpose="looking whether the Depot is whole")
+            raise StateError(
+                f"branch {branch} cannot be taken from your repository {self.workspace(agent).git_dir}. {refusal}\n"
+                f"Commit your work in your worktree so that `git fsck` there is content, and complete the task again."
+            ) from refusal
         arrived = await self.commit_of(ref)
         if arrived != sha:
             raise StateError(f"branch {branch} of {agent} is at {arrived}, not at the submitted {sha}; submit it again")

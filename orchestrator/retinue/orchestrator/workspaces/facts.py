@@ -65,8 +65,12 @@ class RunPaths:
     def repository(self, agent: str) -> Path:
         return self.run_dir / "agents" / f"{agent}.git"
 
+    @property
+    def worktrees(self) -> Path:
+        return self.run_dir / "wt"
+
     def worktree(self, agent: str) -> Path:
-        return self.run_dir / "wt" / agent
+        return self.worktrees / agent
 
     def index(self, name: str) -> Path:
         return self.own / "index" / name

@@ -7,6 +7,7 @@ that an agent can write: callers name the repository with `git_dir`.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -50,6 +51,26 @@ STDERR_TAIL = 2_000
 
 class GitError(EnvironmentProblem):
     """A git command of ours failed or took too long; the message says what it was for and what git said."""
+
+
+class GitRefused(GitError):
+    """Git ran and said no, because of what it was given: the machine had all that it needed."""
+
+
+_LACKS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
+# Of git itself, without the words of the system.
+_LACKING = ("out of memory", "cannot fork", "unable to fork")
+
+
+def lacks(error: OSError) -> bool:
+    """Whether the machine is short of something, whoever asked for it."""
+    return error.errno in _LACKS
+
+
+def _refusal(message: str, stderr: str, code: int) -> GitError:
+    said = stderr.lower()
+    machine = code < 0 or any(words in said for words in (*_LACKING, *(os.strerror(n).lower() for n in _LACKS)))
+    return GitError(message) if machine else GitRefused(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +139,7 @@ class Git:
         check: bool = True,
         deadline_s: float | None = None,
     ) -> GitResult:
-        """Run one command. With `check`, a non-zero exit raises GitError; a missed deadline always does."""
+        """Run one command. With `check`, a non-zero exit raises GitError or GitRefused; a missed deadline GitError."""
         environment = {**self._environment(git_dir, config), **(env or {})}
         what = purpose or f"git {args[0]}"
         async with self._slots:
@@ -126,7 +147,8 @@ class Git:
                 ["git", *args], environment, cwd or git_dir or Path("/"), stdin, deadline_s or self.deadline_s, what
             )
         if check and result.code != 0:
-            raise GitError(f"{what}: git {args[0]} failed with exit code {result.code}: {_tail(result.stderr)}")
+            message = f"{what}: git {args[0]} failed with exit code {result.code}: {_tail(result.stderr)}"
+            raise _refusal(message, result.stderr, result.code)
         return result
 
     def _environment(self, git_dir: Path | None, config: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from retinue.tools.errors import SpecError
+from retinue.tools.errors import EnvironmentProblem, SpecError
 
 _KEPT = ("LANG", "TZ")
 _KEPT_PREFIX = "LC_"
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_OURS = ("RAY_", "RETINUE_", "TMUX", "GIT_CONFIG", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+_OURS = (
+    "RAY_",
+    "RETINUE_",
+    "TMUX",
+    "GIT_CONFIG",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_CEILING",
+    "GIT_DISCOVERY",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +42,12 @@ def tool_environment(
     identity: GitIdentity,
     spec_env: Mapping[str, str],
     git_config: Path,
+    git_ceilings: Sequence[Path] = (),
 ) -> dict[str, str]:
     """All that a command gets. Of `base`, the environment of our own process, only the search path and the language.
+
+    git_ceilings   real folders that git looks for no repository in, or above: whose worktree lost its `.git` must not
+                   find a repository of the user's around it
 
     SpecError when the spec's `env` sets a name that steers retinue, Ray, tmux or git's choice of repository.
     """
@@ -52,12 +68,23 @@ def tool_environment(
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(git_config),
         "GIT_TERMINAL_PROMPT": "0",
+        **_ceilings(git_ceilings),
     }
 
 
 def _search_path(path: str) -> str:
     """Without entries that depend on the working directory: a repository could put its own `git` there."""
     return ":".join(entry for entry in path.split(":") if entry.startswith("/")) or _DEFAULT_PATH
+
+
+def _ceilings(folders: Sequence[Path]) -> dict[str, str]:
+    for folder in folders:
+        if os.pathsep in str(folder):
+            raise EnvironmentProblem(
+                f"{folder}: git cannot be kept below a folder with {os.pathsep!r} in its path; choose another with "
+                "--state-dir"
+            )
+    return {"GIT_CEILING_DIRECTORIES": os.pathsep.join(map(str, folders))} if folders else {}
 
 
 def _identity(identity: GitIdentity) -> dict[str, str]:
