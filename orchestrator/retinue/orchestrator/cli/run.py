@@ -66,7 +66,7 @@ def run(
     from retinue.orchestrator.prepare import Launch
     from retinue.orchestrator.state.paths import new_run_id
 
-    loaded = _spec(prompt, model, mode, in_place=in_place, turns=turns)
+    loaded = spec_of(prompt, model, mode, in_place=in_place, turns=turns)
     _check_place(loaded, in_place=in_place)
     place = place_of(state_dir, ephemeral)
     today = date.today()
@@ -81,7 +81,7 @@ def run(
     raise typer.Exit(code)
 
 
-def _spec(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:
+def spec_of(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:
     """The same loader and the same checks as for a file: JSON is YAML."""
     from retinue.agents.model.messages import Usage
     from retinue.agents.model.prices import cost_usd

@@ -269,7 +269,7 @@ async def _gone(files: RunFiles) -> None:
 
 def next_steps(view: RunView, files: RunFiles, flags: str) -> tuple[str, ...]:
     """What to type next; `flags` are those that find the run again."""
-    run = files.plan.run
+    run = files.dir.run_id
     steps = [f"retinue logs {run}{flags}", f"retinue diff {run}{flags}"]
     if not view.over or view.team.phase == "stopped":
         return (f"retinue resume {run}{flags}", *steps)
