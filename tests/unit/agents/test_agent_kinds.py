@@ -130,6 +130,14 @@ def test_kinds_that_change_nothing_cannot(name: str) -> None:
     assert not {"Edit", "Write", "Bash", "Agent"} & set(pool.names)
 
 
+@pytest.mark.parametrize("name", ["lead", "reviewer"])
+def test_kinds_that_only_speak_of_changes_have_nothing_to_make_them_with(name: str) -> None:
+    kind = builtin_definitions()[name]
+    pool = assemble(builtin_tools(), chosen=PoolFilter(kind.tools, kind.disallowed_tools))
+    assert not {"Edit", "Write"} & set(pool.names)
+    assert {"Read", "Bash", "SendMessage", "TaskUpdate"} <= set(pool.names)
+
+
 # --- the system prompt ---
 
 ROSTER = (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from retinue.agents.definition import builtin_definitions
 from retinue.orchestrator.spec import TOOLS, TeamSpec, load_spec, load_spec_text, starter_spec
 from retinue.orchestrator.spec.check import cycles_of
 from retinue.tools.errors import SpecError
@@ -145,6 +146,17 @@ def test_every_spec_that_comes_with_the_product_loads(path: Path) -> None:
     assert loaded.warnings == ()
     assert loaded.folder == path.parent
     assert loaded.source_text == path.read_text()
+
+
+@pytest.mark.parametrize("text", [starter_spec(), *(path.read_text() for path in CONFIGS)])
+def test_a_task_of_a_kind_that_cannot_edit_asks_for_words(text: str) -> None:
+    spec = load_spec_text(text, "team.yaml", env={}).spec
+    kinds = {member.name: builtin_definitions().get(member.spec.definition or "") for member in spec.members()}
+    for task in spec.tasks:
+        kind = kinds.get(task.owner or "")
+        if kind is not None and kind.name == "reviewer":
+            assert "SendMessage" in (task.description or ""), task.subject
+            assert "put right" not in f"{task.subject} {task.description}"
 
 
 def test_the_tools_that_a_spec_may_name_are_the_tools_that_there_are() -> None:

@@ -24,7 +24,7 @@ agents:
     definition: coder
     replicas: 2         # becomes coder-1 and coder-2
   reviewer:
-    definition: reviewer
+    definition: reviewer  # reads and reports; has no Edit and no Write
 
 tasks:
   - id: example
@@ -34,7 +34,10 @@ tasks:
     owner: coder-1
     # done_when: make test          # has to succeed before the work counts
   - id: review
-    subject: Review what was done, and put right what is wrong
+    subject: Review what was done, and report what is wrong
+    description: |
+      Send each finding to coder-1 with SendMessage, and say so when there is none. Change no file: the task is
+      completed without one.
     owner: reviewer
     blocked_by: [example]
 
