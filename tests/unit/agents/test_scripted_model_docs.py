@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from retinue.agents.model.port import BlockDone, Broken, ModelRequest, StreamEve
 from retinue.agents.model.script import Fail, Matcher, Pace, Script, ScriptTurn, UsageOverride
 from retinue.agents.model.script_file import parse_script
 from retinue.agents.model.scripted import ScriptedModel
+from retinue.tools.registry.builtin import builtin_tools
 
 pytestmark = pytest.mark.asyncio
 
@@ -57,9 +59,9 @@ async def converse(text: str, *inputs: str, agent: str = "lead") -> list[str]:
 
 
 async def test_every_script_of_the_page_loads():
-    assert len(SCRIPTS) == 3
+    assert len(SCRIPTS) == 4
     for text in SCRIPTS:
-        assert parse_script(text).agents["lead"]
+        assert parse_script(text).agents
 
 
 async def test_the_first_script_finds_the_failing_test():
@@ -74,12 +76,31 @@ async def test_the_first_script_finds_the_failing_test():
     assert await converse(SCRIPTS[0], "go", "on", agent="x") == ["I have no part in this."] * 2
 
 
-async def test_the_second_script_has_reflexes_and_a_gate():
+async def test_the_second_script_makes_no_call_that_its_tool_would_refuse():
+    tools = {tool.name: tool for tool in builtin_tools()}
+    calls = [call for turns in parse_script(SCRIPTS[1]).agents.values() for turn in turns for call in turn.calls]
+    assert {call.tool for call in calls} == {"TaskUpdate", "Write", "SendMessage"}
+    for call in calls:
+        assert tools[call.tool].Input.model_validate(call.input)
+
+
+async def test_the_table_of_tools_is_what_the_tools_take():
+    rows = re.findall(r"^\| `([A-Z]\w+)` \|([^|]*)\|([^|]*)\|$", PAGE, re.MULTILINE)
+    written = {name: tuple(re.findall(r"`([^`]+)`", cell) for cell in cells) for name, *cells in rows}
+    taken: dict[str, tuple[list[str], list[str]]] = {}
+    for tool in builtin_tools():
+        schema = tool.json_schema()
+        names, required = cast("dict[str, object]", schema["properties"]), cast("list[str]", schema.get("required", []))
+        taken[tool.name] = ([n for n in names if n in required], [n for n in names if n not in required])
+    assert written == taken
+
+
+async def test_the_third_script_has_reflexes_and_a_gate():
     def mail(sender: str, kind: str, text: str) -> str:
         return f'<teammate-message teammate_id="{sender}" kind="{kind}">\n{text}\n</teammate-message>'
 
     said = await converse(
-        SCRIPTS[1],
+        SCRIPTS[2],
         "go",
         mail("worker-2", "text", "done"),
         mail("team", "notice", "hurry"),
@@ -95,8 +116,8 @@ async def test_the_second_script_has_reflexes_and_a_gate():
     ]
 
 
-async def test_the_third_script_breaks_and_goes_on():
-    assert await converse(SCRIPTS[2], "go", "contents of a", "contents of b") == [
+async def test_the_fourth_script_breaks_and_goes_on():
+    assert await converse(SCRIPTS[3], "go", "contents of a", "contents of b") == [
         "Two files.",
         "Read {'file_path': 'a.py'}",
         "Read {'file_path': 'b.py'}",
