@@ -142,9 +142,14 @@ def _list(value: object) -> object:
 
 def _branch(value: object) -> str:
     text = _text(value)
+    expected = "the name of a branch, as in main or work/login"
+    if text == "HEAD":
+        raise wrong(expected, "HEAD is whatever is checked out; name the branch")
+    if text.startswith("refs/"):
+        raise wrong(expected, "write the name without refs/heads/")
     if _REF_REFUSED.search(text) or len(text) > 200:
-        raise wrong("the name of a branch, as in main or work/login")
-    return text.removeprefix("refs/heads/")
+        raise wrong(expected)
+    return text
 
 
 def _base(value: object) -> str:
