@@ -62,8 +62,14 @@ async def test_a_failure_names_the_purpose_and_what_git_said_and_can_be_pickled(
 
 
 async def test_a_missing_git_is_an_error_and_not_a_crash(world):
-    with pytest.raises(GitError, match="could not be started"):
+    remedy = r"could not be started: .*; install git 2\.38 or newer where PATH finds it; `retinue doctor`"
+    with pytest.raises(GitError, match=remedy):
         await Git(search_path=str(world.top)).run(["status"])
+
+
+async def test_a_missing_directory_is_not_taken_for_a_missing_git(world):
+    with pytest.raises(GitError, match=r"the directory .*/gone is not there\Z"):
+        await world.git.run(["status"], cwd=world.top / "gone")
 
 
 async def test_nothing_of_our_own_environment_reaches_git(world, monkeypatch):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from retinue.orchestrator.workspaces.git import Git, GitError
 from retinue.orchestrator.workspaces.landing import branch_sha, land_checkout, land_into
 from retinue.tools.errors import StateError
 
@@ -73,8 +76,16 @@ async def test_a_branch_that_is_not_behind_the_result_is_left_alone(world):
     world.sh(f"git branch release {moved}")
     user, sha = await _result(world, {"new": "x"})
     assert "not behind" in (await land_into(user, "run-1", "release", sha, moved)).reason
-    with pytest.raises(StateError, match="no branch name"):
-        await land_into(user, "run-1", "--force", sha, None)
+
+
+@pytest.mark.parametrize("into", ["--force", "HEAD", "@", "refs/heads/main", "refs/x", "a..b", "a.lock", "a b", ""])
+async def test_what_is_no_name_of_a_branch_is_neither_read_nor_moved(world, into):
+    user, sha = await _result(world, {"new": "x"})
+    before = world.picture()
+    for asked in (branch_sha(user, into), land_into(user, "run-1", into, sha, None)):
+        with pytest.raises(StateError, match=r"no branch name .*: write one of"):
+            await asked
+    assert world.picture() == before
 
 
 async def test_land_is_the_users_own_merge_with_hooks_and_uncommitted_changes_kept(world):
@@ -92,6 +103,55 @@ async def test_a_conflict_when_landing_names_the_way_out(world):
     world.commit({"lines.txt": "mine\n"})
     with pytest.raises(StateError, match=r"(?s)CONFLICT.*git merge --abort"):
         await land_checkout(user, "run-1", base_kind="head", env=world.env)
+
+
+async def test_a_file_in_the_way_is_named_and_there_is_no_merge_to_take_back(world):
+    user, _ = await _result(world, {"lines.txt": "theirs\n"})
+    world.write("lines.txt", "mine\n")
+    with pytest.raises(StateError, match=r"(?s)lines\.txt.*No merge was begun\. Commit or put aside") as refused:
+        await land_checkout(user, "run-1", base_kind="head", env=world.env)
+    assert "--abort" not in str(refused.value)
+    assert (world.user / "lines.txt").read_text() == "mine\n"
+
+
+async def test_a_merge_of_the_users_own_is_not_offered_as_ours(world):
+    user, _ = await _result(world, {"lines.txt": "theirs\n"})
+    world.commit({"lines.txt": "mine\n"})
+    for words in ("Resolve what it names", "A merge of your own is under way"):
+        with pytest.raises(StateError, match=words):
+            await land_checkout(user, "run-1", base_kind="head", env=world.env)
+
+
+@pytest.mark.parametrize("base", ["head", "worktree"])
+async def test_landing_twice_says_that_there_is_nothing_to_land(world, base):
+    world.write("mine.txt", "mine\n")
+    user, _ = await _result(world, {"new.txt": "new\n"}, base)
+    assert (await land_checkout(user, "run-1", base_kind=base, env=world.env)).endswith(f"landed in {world.user}")
+    before = world.picture()
+    again = await land_checkout(user, "run-1", base_kind=base, env=world.env)
+    assert again == f"{world.user} has the result of run run-1 already: there is nothing to land"
+    assert world.picture() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "unwritable"),
+    [
+        ("unable to create directory for .git/refs/retinue", True),
+        ("Unable to create .git/refs/retinue/base.lock: Read-only file system", True),
+        ("Unable to create .git/refs/retinue/base.lock: File exists", False),
+    ],
+)
+async def test_a_repository_that_cannot_be_written_says_so(world, said, unwritable):
+    # Whoever runs the tests may be allowed to write everywhere, so git's answer is given to it.
+    script = world.top / "bin" / "git"
+    world.write("git", f"#!/bin/sh\necho 'fatal: cannot lock ref: {said}' >&2\nexit 128\n", where=script.parent)
+    script.chmod(0o755)
+    user = replace(await world.open(), git=Git(search_path=str(script.parent)))
+    for asked in (user.pin("run-1", world.sh("git rev-parse HEAD")), user.unpin("run-1")):
+        with pytest.raises(GitError) as refused:
+            await asked
+        assert (f"the repository {world.user} cannot be written" in str(refused.value)) == unwritable
+        assert said in str(refused.value)
 
 
 async def test_land_without_a_result_says_so(world):

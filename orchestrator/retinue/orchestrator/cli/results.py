@@ -83,7 +83,7 @@ def land(run: RunArgument, state_dir: StateOption = None) -> None:
         user = await UserRepo.open(Git(), Path(plan.repo))
         return await land_checkout(user, plan.run, base_kind=plan.base_kind, env=os.environ)
 
-    output.say(*asyncio.run(landed()).splitlines(), f"landed in {plan.repo}")
+    output.say(*asyncio.run(landed()).splitlines())
 
 
 def register(app: typer.Typer) -> None:

@@ -196,7 +196,7 @@ async def _execute(
             start_new_session=True,
         )
     except OSError as error:
-        raise GitError(f"{what}: git could not be started: {error}") from error
+        raise GitError(f"{what}: {_not_started(error, cwd)}") from error
     data = None if stdin is None else stdin.encode("utf-8", "surrogateescape")
     try:
         async with asyncio.timeout(deadline_s):
@@ -209,6 +209,14 @@ async def _execute(
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     return GitResult(_text(out), _text(err), process.returncode or 0)
+
+
+def _not_started(error: OSError, cwd: Path) -> str:
+    """The same error says that the program and that its directory is not there."""
+    why = f"git could not be started: {error}"
+    if isinstance(error, FileNotFoundError) and not cwd.is_dir():
+        return f"{why}: the directory {cwd} is not there"
+    return f"{why}; install git 2.38 or newer where PATH finds it; `retinue doctor` shows what is missing"
 
 
 def _text(data: bytes) -> str:

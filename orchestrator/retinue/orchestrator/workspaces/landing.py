@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from retinue.orchestrator.workspaces import names
-from retinue.orchestrator.workspaces.git import run_as_user
+from retinue.orchestrator.workspaces.git import GitResult, run_as_user
 from retinue.orchestrator.workspaces.user_repo import UserRepo
 from retinue.tools.errors import StateError
 
@@ -57,7 +57,8 @@ async def land_checkout(
 ) -> str:
     """`retinue land RUN`: the user's own git, configuration and hooks, takes the result into the checkout.
 
-    Answers what git said. Raises StateError when the result is not taken whole; git's own way back is named.
+    Answers what git said, and whether something landed. Raises StateError when the result is not taken whole, with the
+    way on: git's own way back only when there is something to take back.
     """
     ref = names.result_ref(run)
     result = await user.commit_of(ref)
@@ -65,15 +66,41 @@ async def land_checkout(
         raise StateError(f"run {run} has no result: there is no branch {names.result_branch(run)} in {user.root}")
     if base_kind == "worktree":
         return await _apply(user, run, result, env, deadline_s)
+    if await user.is_ancestor(result, "HEAD"):
+        return _has_it(user, run)
+    begun_before = await _is_merging(user)
     merged = await run_as_user(
         ["merge", "--no-edit", names.result_branch(run)], cwd=user.root, env=env, deadline_s=deadline_s
     )
     if merged.code != 0:
         raise StateError(
             f"git merge {names.result_branch(run)} stopped in {user.root}:\n{(merged.stdout + merged.stderr).strip()}\n"
-            "Resolve what it names and `git commit`, or take it back with `git merge --abort`."
+            + await _way_on(user, begun_before)
         )
-    return merged.stdout.strip()
+    return _landed(user, merged.stdout)
+
+
+def _landed(user: UserRepo, said: str) -> str:
+    return "\n".join(filter(None, (said.strip(), f"landed in {user.root}")))
+
+
+def _has_it(user: UserRepo, run: str) -> str:
+    return f"{user.root} has the result of run {run} already: there is nothing to land"
+
+
+async def _is_merging(user: UserRepo) -> bool:
+    return await user.commit_of("MERGE_HEAD") is not None
+
+
+async def _way_on(user: UserRepo, begun_before: bool) -> str:
+    """What to do after a merge that did not go through. One that never began has no way back."""
+    if begun_before:
+        return (
+            "A merge of your own is under way there: end it with `git commit` or `git merge --abort`, then land again."
+        )
+    if await _is_merging(user):
+        return "Resolve what it names and `git commit`, or take it back with `git merge --abort`."
+    return "No merge was begun. Commit or put aside what is named, or mend what git asks for, then land again."
 
 
 async def _apply(user: UserRepo, run: str, result: str, env: Mapping[str, str], deadline_s: float) -> str:
@@ -84,18 +111,24 @@ async def _apply(user: UserRepo, run: str, result: str, env: Mapping[str, str], 
     )
     if not patch.stdout:
         return "The result changes nothing."
-    tried = ""
-    # First as it is: `--3way` wants a clean index, and the checkout normally still has the very changes of the base.
-    for how in ([], ["--3way"]):
-        applied = await run_as_user(
+
+    async def apply(*how: str) -> GitResult:
+        return await run_as_user(
             ["apply", "--whitespace=nowarn", *how, "-"],
             cwd=user.root,
             env=env,
             stdin=patch.stdout,
             deadline_s=deadline_s,
         )
+
+    if (await apply("--reverse", "--check")).code == 0:
+        return _has_it(user, run)
+    tried = ""
+    # First as it is: `--3way` wants a clean index, and the checkout normally still has the very changes of the base.
+    for how in ((), ("--3way",)):
+        applied = await apply(*how)
         if applied.code == 0:
-            return (applied.stdout + applied.stderr).strip() or "The result was applied to your checkout."
+            return _landed(user, applied.stdout + applied.stderr)
         tried = applied.stderr.strip()
     raise StateError(
         f"the result does not apply to {user.root} as it is now:\n{tried}\n"
@@ -104,7 +137,9 @@ async def _apply(user: UserRepo, run: str, result: str, env: Mapping[str, str], 
 
 
 def _branch_ref(into: str) -> str:
-    name = into.removeprefix("refs/heads/")
-    if not names.is_branch(name):
-        raise StateError(f"merge.into: {into!r} is no branch name that retinue can move")
-    return f"refs/heads/{name}"
+    if into == "HEAD" or into.startswith("refs/") or not names.is_branch(into):
+        raise StateError(
+            f"merge.into: {into!r} is no branch name that retinue can move: write one of letters, digits "
+            "and . _ + - /, as in main or work/login, without refs/heads/"
+        )
+    return f"refs/heads/{into}"

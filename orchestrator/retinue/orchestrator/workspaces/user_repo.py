@@ -6,17 +6,19 @@ Its own checkout, index, branches and worktree list are never touched.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from retinue.orchestrator.workspaces import names
-from retinue.orchestrator.workspaces.git import FETCH_FLAGS, Git, GitResult, upload_pack_command
+from retinue.orchestrator.workspaces.git import FETCH_FLAGS, Git, GitError, GitResult, upload_pack_command
 from retinue.orchestrator.workspaces.user_config import UserConfig, read_user_config
 from retinue.tools.errors import SpecError, StateError
 
 MAX_ALTERNATES = 3
+_UNWRITABLE = re.compile(r"Permission denied|Read-only file system|unable to create directory")
 BaseKind = Literal["head", "ref", "worktree"]
 
 
@@ -120,11 +122,23 @@ class UserRepo:
 
     async def pin(self, run: str, sha: str) -> None:
         """Keep the base from the user's own gc for as long as the run borrows it."""
-        await self.run(["update-ref", "--no-deref", names.pin_ref(run), sha], purpose="pinning the base")
+        await self._keep_refs([names.pin_ref(run), sha], "pinning the base")
 
     async def unpin(self, run: str) -> None:
         for ref in (names.pin_ref(run), names.incoming_ref(run)):
-            await self.run(["update-ref", "--no-deref", "-d", ref], purpose="removing the pin of the run")
+            await self._keep_refs(["-d", ref], "removing the pin of the run")
+
+    async def _keep_refs(self, args: Sequence[str], purpose: str) -> None:
+        """Where a launch first writes to the repository: that it cannot is said in words of its own."""
+        try:
+            await self.run(["update-ref", "--no-deref", *args], purpose=purpose)
+        except GitError as error:
+            if not _UNWRITABLE.search(str(error)):
+                raise
+            raise GitError(
+                f"the repository {self.root} cannot be written, and a run keeps its base and its result there: make "
+                f"{self.common_dir} writable for you, or work in a clone of it ({error})"
+            ) from error
 
     async def fetch_from(self, depot: Path, refspec: str) -> None:
         """Bring one ref of the Depot, its objects checked, without touching anything else."""
