@@ -293,7 +293,8 @@ def _cluster_of(files: RunFiles, phase: str, place: Place) -> ClusterHandle:
     if files.dir.is_live():
         return own.recall_cluster(files.dir.root)
     if phase in ("done", "failed"):
-        raise StateError(f"run {files.plan.run} has ended ({phase}); `retinue logs {files.plan.run}` tells how")
+        run = files.plan.run
+        raise StateError(f"run {run} has ended ({phase}); `retinue logs {run}{place.flags}` tells how")
     if phase != "stopped":
         with suppress(StateError):
             known = own.recall_cluster(files.dir.root)
