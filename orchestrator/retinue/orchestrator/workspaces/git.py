@@ -185,8 +185,8 @@ async def run_as_user(
 async def _execute(
     argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: str | None, deadline_s: float, what: str
 ) -> GitResult:
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *argv,
             env=env,
             cwd=cwd,
@@ -195,6 +195,14 @@ async def _execute(
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
+    )
+    try:
+        # Called off in the middle of its start, a process would run on with nobody to stop it.
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _end(await starting)
+        raise
     except OSError as error:
         raise GitError(f"{what}: {_not_started(error, cwd)}") from error
     data = None if stdin is None else stdin.encode("utf-8", "surrogateescape")
@@ -204,11 +212,15 @@ async def _execute(
     except TimeoutError:
         raise GitError(f"{what}: git {argv[1]} did not finish within {deadline_s:g} s and was stopped") from None
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        await _end(process)
     return GitResult(_text(out), _text(err), process.returncode or 0)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 def _not_started(error: OSError, cwd: Path) -> str:
