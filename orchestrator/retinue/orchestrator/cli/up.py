@@ -199,7 +199,8 @@ def _limits(loaded: LoadedSpec) -> None:
     limits = loaded.spec.limits
     tokens = f", {limits.tokens} tokens" if limits.tokens else ""
     usd = f"{limits.usd:g} USD, " if limits.usd is not None else ""
-    _note(f"limits: {usd}{limits.turns} model requests{tokens}, {limits.wall / 60:g} min")
+    wall = f"{limits.wall / 60:g} min" if limits.wall % 60 == 0 else f"{limits.wall:g} s"
+    _note(f"limits: {usd}{limits.turns} model requests{tokens}, {wall}")
 
 
 def _ask_trust(plan: LaunchPlan, *, trust: bool) -> None:

@@ -205,9 +205,12 @@ class Finisher:
         plan = self.files.plan
         if self.depot is None or plan.strategy == "none":
             return Ended("")
-        try:
-            if ok and plan.solo:
+        if ok and plan.solo:
+            try:
                 await self._take_solo(self.depot)
+            except RetinueError as error:
+                return Ended(f"the work is in the agent's worktree and could not be taken: {error}")
+        try:
             tip = await self.depot.tip()
             if tip == plan.base_sha:
                 return Ended("nothing was changed" if plan.solo else "nothing was merged")
