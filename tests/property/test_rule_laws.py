@@ -14,7 +14,7 @@ from retinue.tools.permissions.decide import Case, decide
 from retinue.tools.permissions.rules import Anchors, ResolvedPath, Rule, RuleBook, RuleTexts, path_matcher
 from support.calls import tool
 
-ROOT, HOME = Path("/work/tree"), Path("/home/me")
+ROOT, HOME = Path("/srv/tree"), Path("/home/me")
 ANCHORS = Anchors(ROOT, HOME)
 
 NAMES = st.sampled_from(["a", "b", "src", "lib", "a.py", "b.txt", ".env"])

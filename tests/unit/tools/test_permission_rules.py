@@ -13,7 +13,7 @@ from retinue.tools.permissions.rules import Anchors, ResolvedPath, Rule, RuleBoo
 from retinue.tools.registry.builtin import builtin_tools
 from support.calls import tool
 
-ROOT, HOME = Path("/work/tree"), Path("/home/me")
+ROOT, HOME = Path("/srv/tree"), Path("/home/me")
 TOOLS: dict[str, AnyTool] = {each.name: each for each in builtin_tools()}
 
 
@@ -72,20 +72,20 @@ def test_what_is_no_rule_is_refused_with_a_remedy(text: str, behavior: Behavior,
     ("rule", "path", "expected"),
     [
         ("//etc/**", "/etc/hosts", True),
-        ("//etc/**", "/work/tree/etc/hosts", False),
+        ("//etc/**", "/srv/tree/etc/hosts", False),
         ("~/.ssh/**", "/home/me/.ssh/id", True),
-        ("~/.ssh/**", "/work/tree/.ssh/id", False),
+        ("~/.ssh/**", "/srv/tree/.ssh/id", False),
         ("~", "/home/me/x", True),
-        ("/src/*.py", "/work/tree/src/a.py", True),
-        ("/src/*.py", "/work/tree/lib/src/a.py", False),
+        ("/src/*.py", "/srv/tree/src/a.py", True),
+        ("/src/*.py", "/srv/tree/lib/src/a.py", False),
         ("/src/*.py", "/src/a.py", False),
-        ("src/a.py", "/work/tree/src/a.py", True),
-        ("./src/a.py", "/work/tree/src/a.py", True),
-        ("*.key", "/work/tree/deep/er/a.key", True),
+        ("src/a.py", "/srv/tree/src/a.py", True),
+        ("./src/a.py", "/srv/tree/src/a.py", True),
+        ("*.key", "/srv/tree/deep/er/a.key", True),
         ("*.key", "/elsewhere/a.key", False),
-        ("build/", "/work/tree/x/build/out", True),
-        ("**", "/work/tree/any/thing", True),
-        ("#notes", "/work/tree/#notes", True),
+        ("build/", "/srv/tree/x/build/out", True),
+        ("**", "/srv/tree/any/thing", True),
+        ("#notes", "/srv/tree/#notes", True),
     ],
 )
 @pytest.mark.parametrize("behavior", ["allow", "deny"])
@@ -94,36 +94,36 @@ def test_path_rules_start_at_their_anchor(behavior: Behavior, rule: str, path: s
 
 
 def test_a_folder_of_one_part_is_denied_at_any_depth_and_allowed_at_the_top_alone() -> None:
-    assert fits("deny", "Read(src/**)", "Read", reads("/work/tree/lib/src/a"))
-    assert not fits("allow", "Read(src/**)", "Read", reads("/work/tree/lib/src/a"))
-    assert fits("allow", "Read(src/**)", "Read", reads("/work/tree/src/a"))
+    assert fits("deny", "Read(src/**)", "Read", reads("/srv/tree/lib/src/a"))
+    assert not fits("allow", "Read(src/**)", "Read", reads("/srv/tree/lib/src/a"))
+    assert fits("allow", "Read(src/**)", "Read", reads("/srv/tree/src/a"))
 
 
 def test_a_folder_itself_is_denied_with_all_that_is_in_it() -> None:
-    assert fits("deny", "Read(secrets/)", "Grep", reads("/work/tree/secrets"))
+    assert fits("deny", "Read(secrets/)", "Grep", reads("/srv/tree/secrets"))
     folder = ResolvedPath(ROOT / "secrets", ROOT / "secrets", is_folder=True)
     for path, expected in ((folder, True), (replace(folder, is_folder=False), False)):
-        rule = book("allow", "Read(secrets/)").first("allow", TOOLS["Grep"], reads("/work/tree/secrets"), path)
+        rule = book("allow", "Read(secrets/)").first("allow", TOOLS["Grep"], reads("/srv/tree/secrets"), path)
         assert (rule is not None) is expected
 
 
 @pytest.mark.parametrize(
     ("behavior", "rule", "name", "subject", "expected"),
     [
-        ("allow", "Edit(a)", "Write", writes("/work/tree/a"), True),
-        ("allow", "Edit(a)", "Read", reads("/work/tree/a"), True),
-        ("deny", "Edit(a)", "Read", reads("/work/tree/a"), False),
-        ("deny", "Read(a)", "Grep", reads("/work/tree/a"), True),
-        ("deny", "Read(a)", "Glob", reads("/work/tree/a"), True),
-        ("deny", "Read(a)", "Edit", writes("/work/tree/a"), True),
-        ("deny", "Read(a)", "Write", writes("/work/tree/a"), True),
-        ("ask", "Read(a)", "Write", writes("/work/tree/a"), False),
-        ("allow", "Read(a)", "Write", writes("/work/tree/a"), False),
+        ("allow", "Edit(a)", "Write", writes("/srv/tree/a"), True),
+        ("allow", "Edit(a)", "Read", reads("/srv/tree/a"), True),
+        ("deny", "Edit(a)", "Read", reads("/srv/tree/a"), False),
+        ("deny", "Read(a)", "Grep", reads("/srv/tree/a"), True),
+        ("deny", "Read(a)", "Glob", reads("/srv/tree/a"), True),
+        ("deny", "Read(a)", "Edit", writes("/srv/tree/a"), True),
+        ("deny", "Read(a)", "Write", writes("/srv/tree/a"), True),
+        ("ask", "Read(a)", "Write", writes("/srv/tree/a"), False),
+        ("allow", "Read(a)", "Write", writes("/srv/tree/a"), False),
         ("deny", "Edit", "Write", writes("/x"), True),
         ("deny", "Write", "Edit", writes("/x"), False),
-        ("deny", "Write(a)", "Write", writes("/work/tree/a"), True),
-        ("allow", "Write(a)", "Write", writes("/work/tree/a"), False),
-        ("allow", "Write", "Write", writes("/work/tree/a"), True),
+        ("deny", "Write(a)", "Write", writes("/srv/tree/a"), True),
+        ("allow", "Write(a)", "Write", writes("/srv/tree/a"), False),
+        ("allow", "Write", "Write", writes("/srv/tree/a"), True),
         ("deny", "*", "Write", writes("/x"), True),
     ],
 )
@@ -134,7 +134,7 @@ def test_rules_for_edit_and_read_speak_of_all_tools_that_do_so(
 
 
 def test_a_link_is_denied_by_either_name_and_allowed_only_by_both() -> None:
-    inside, outside = "/work/tree/link", "/etc/passwd"
+    inside, outside = "/srv/tree/link", "/etc/passwd"
     assert fits("deny", "Read(//etc/**)", "Read", reads(inside), real=outside)
     assert fits("deny", "Read(link)", "Read", reads(inside), real=outside)
     assert not fits("allow", "Read(link)", "Read", reads(inside), real=outside)

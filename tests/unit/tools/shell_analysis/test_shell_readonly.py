@@ -559,7 +559,7 @@ ASKS = (
 
 
 def request(command: str, shell: Shell = "bash") -> Request:
-    return Request(command, "/work/tree", "/home/me", shell)
+    return Request(command, "/srv/tree", "/home/me", shell)
 
 
 @pytest.mark.parametrize("command", READS)

@@ -20,8 +20,8 @@ from retinue.tools.base import (
     Traits,
     Validation,
 )
-from retinue.tools.errors import ToolError
 from retinue.tools.files import disk, paths
+from retinue.tools.files.change import ChangeRefused, early
 from retinue.tools.files.codec import Text, decode, is_binary
 from retinue.tools.files.edit.apply import Found, find, splice
 from retinue.tools.files.edit.constants import EditRefusal
@@ -59,17 +59,6 @@ class _Plan:
     partial: bool
 
 
-class EditRefused(ToolError):
-    """Why not, with the stable code."""
-
-    def __init__(self, message: str, code: EditRefusal) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[EditRefused], tuple[str, EditRefusal]]:
-        return type(self), (str(self), self.code)
-
-
 class Edit(Tool[EditInput, EditOutput]):
     name = "Edit"
     group = "files"
@@ -89,17 +78,11 @@ class Edit(Tool[EditInput, EditOutput]):
         return f"{'Edit' if args.old_string else 'Create'} {one_line(args.file_path)}"
 
     async def validate_input(self, args: EditInput, ctx: ToolContext) -> Validation:
-        """Says early what cannot work. About files outside of the workspace nothing is told before permission."""
         try:
             _check_words(args)
-            place = paths.locate(args.file_path, ctx)
-            if paths.is_inside(place.real, ctx):
-                await in_thread(_plan, args, place, ctx)
-        except EditRefused as refused:
+        except ChangeRefused as refused:
             return Refused(str(refused), refused.code)
-        except ToolError as error:
-            return Refused(str(error), EditRefusal.FORBIDDEN_PATH)
-        return None
+        return await early(args.file_path, ctx, lambda place: in_thread(_plan, args, place, ctx))
 
     async def check_permissions(self, args: EditInput, ctx: ToolContext) -> Decision | None:
         return paths.outside(args.file_path, ctx, write=True)
@@ -118,9 +101,11 @@ class Edit(Tool[EditInput, EditOutput]):
 
 def _check_words(args: EditInput) -> None:
     if args.old_string == args.new_string:
-        raise EditRefused("old_string and new_string are the same: there is nothing to change.", EditRefusal.SAME_TEXT)
+        raise ChangeRefused(
+            "old_string and new_string are the same: there is nothing to change.", EditRefusal.SAME_TEXT
+        )
     if args.file_path.endswith(".ipynb"):
-        raise EditRefused(
+        raise ChangeRefused(
             "Notebooks are not supported yet: Edit would break their structure. Use the shell.", EditRefusal.NOTEBOOK
         )
 
@@ -144,14 +129,14 @@ def _plan(args: EditInput, place: paths.Place, ctx: ToolContext) -> _Plan:
     try:
         before = disk.take(place.real)
     except disk.TooLarge as error:
-        raise EditRefused(str(error), EditRefusal.TOO_LARGE) from None
+        raise ChangeRefused(str(error), EditRefusal.TOO_LARGE) from None
     if not args.old_string:
         return _creation(args, place, before)
     if before is None:
-        raise EditRefused(str(paths.missing(place, ctx)), EditRefusal.MISSING)
+        raise ChangeRefused(str(paths.missing(place, ctx)), EditRefusal.MISSING)
     partial = _fresh(place, before, ctx)
     if is_binary(before.data):
-        raise EditRefused(f"{place.named} is a binary file.", EditRefusal.NOT_FOUND)
+        raise ChangeRefused(f"{place.named} is a binary file.", EditRefusal.NOT_FOUND)
     text = decode(before.data)
     old, new = (value.replace("\r\n", "\n") for value in (args.old_string, args.new_string))
     starts = _matches(args, text, old, place)
@@ -166,7 +151,7 @@ def _plan(args: EditInput, place: paths.Place, ctx: ToolContext) -> _Plan:
 
 def _creation(args: EditInput, place: paths.Place, before: disk.Snapshot | None) -> _Plan:
     if before is not None and before.data:
-        raise EditRefused(
+        raise ChangeRefused(
             f"{place.named} exists and has content; an empty old_string only creates. "
             "Give the text to replace, or use Write to overwrite the whole file.",
             EditRefusal.EXISTS,
@@ -175,12 +160,12 @@ def _creation(args: EditInput, place: paths.Place, before: disk.Snapshot | None)
 
 
 def _fresh(place: paths.Place, before: disk.Snapshot, ctx: ToolContext) -> bool:
-    """Whether the agent knows only a part of the file; EditRefused when it knows none, or an older one."""
+    """Whether the agent knows only a part of the file; ChangeRefused when it knows none, or an older one."""
     seen = ctx.files.get(place.real)
     if seen is None:
-        raise EditRefused(f"{place.named} has not been read yet. Read it first.", EditRefusal.UNREAD)
+        raise ChangeRefused(f"{place.named} has not been read yet. Read it first.", EditRefusal.UNREAD)
     if seen.digest != disk.digest_of(before.data):
-        raise EditRefused(
+        raise ChangeRefused(
             f"{place.named} has changed since it was read. Read it again before changing it.", EditRefusal.CHANGED
         )
     return seen.partial
@@ -189,9 +174,9 @@ def _fresh(place: paths.Place, before: disk.Snapshot, ctx: ToolContext) -> bool:
 def _matches(args: EditInput, text: Text, old: str, place: paths.Place) -> Found:
     found = find(text.normal, old)
     if not found.starts:
-        raise EditRefused(f"old_string was not found in {place.named}:\n{args.old_string}", EditRefusal.NOT_FOUND)
+        raise ChangeRefused(f"old_string was not found in {place.named}:\n{args.old_string}", EditRefusal.NOT_FOUND)
     if len(found.starts) > 1 and not args.replace_all:
-        raise EditRefused(
+        raise ChangeRefused(
             f"old_string occurs {len(found.starts)} times in {place.named}. Give more of its surroundings to name one, "
             f"or set replace_all.\n{args.old_string}",
             EditRefusal.AMBIGUOUS,

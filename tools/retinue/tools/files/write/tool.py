@@ -8,7 +8,6 @@ from retinue.tools.base import (
     Decision,
     OnProgress,
     PathSubject,
-    Refused,
     Subject,
     Tool,
     ToolContext,
@@ -18,8 +17,8 @@ from retinue.tools.base import (
     Traits,
     Validation,
 )
-from retinue.tools.errors import ToolError
 from retinue.tools.files import disk, paths
+from retinue.tools.files.change import ChangeRefused, early
 from retinue.tools.files.codec import Text
 from retinue.tools.files.write.constants import WriteRefusal
 from retinue.tools.prompts import prompt_beside
@@ -37,17 +36,6 @@ class WriteOutput(ToolData):
     created: bool
     bytes_written: int
     lines: int
-
-
-class WriteRefused(ToolError):
-    """Why not, with the stable code."""
-
-    def __init__(self, message: str, code: WriteRefusal) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[WriteRefused], tuple[str, WriteRefusal]]:
-        return type(self), (str(self), self.code)
 
 
 class Write(Tool[WriteInput, WriteOutput]):
@@ -69,16 +57,7 @@ class Write(Tool[WriteInput, WriteOutput]):
         return f"Write {one_line(args.file_path)}"
 
     async def validate_input(self, args: WriteInput, ctx: ToolContext) -> Validation:
-        """Says early what cannot work. About files outside of the workspace nothing is told before permission."""
-        try:
-            place = paths.locate(args.file_path, ctx)
-            if paths.is_inside(place.real, ctx):
-                await in_thread(_before, place, ctx)
-        except WriteRefused as refused:
-            return Refused(str(refused), refused.code)
-        except ToolError as error:
-            return Refused(str(error), WriteRefusal.FORBIDDEN_PATH)
-        return None
+        return await early(args.file_path, ctx, lambda place: in_thread(_before, place, ctx))
 
     async def check_permissions(self, args: WriteInput, ctx: ToolContext) -> Decision | None:
         return paths.outside(args.file_path, ctx, write=True)
@@ -103,20 +82,20 @@ def _perform(args: WriteInput, place: paths.Place, ctx: ToolContext) -> WriteOut
 
 
 def _before(place: paths.Place, ctx: ToolContext) -> disk.Snapshot | None:
-    """The file that is about to be replaced, when the agent knows all of it; WriteRefused when it does not."""
+    """The file that is about to be replaced, when the agent knows all of it; ChangeRefused when it does not."""
     before = disk.take(place.real)
     if before is None or not before.data:
         return before
     seen = ctx.files.get(place.real)
     if seen is None:
-        raise WriteRefused(f"{place.named} exists and has not been read yet. Read it first.", WriteRefusal.UNREAD)
+        raise ChangeRefused(f"{place.named} exists and has not been read yet. Read it first.", WriteRefusal.UNREAD)
     if seen.partial:
-        raise WriteRefused(
+        raise ChangeRefused(
             f"Only a part of {place.named} has been read. Read all of it first, or change the part with Edit.",
             WriteRefusal.PARTIAL,
         )
     if seen.digest != disk.digest_of(before.data):
-        raise WriteRefused(
+        raise ChangeRefused(
             f"{place.named} has changed since it was read. Read it again before overwriting it.", WriteRefusal.CHANGED
         )
     return before
