@@ -125,11 +125,12 @@ def _check_place(loaded: LoadedSpec, *, in_place: bool) -> None:
 
 async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str) -> int:
     from retinue.agents.model.prices import cost_usd
-    from retinue.agents.records import ToolFinished
+    from retinue.agents.records import AgentWaits, ToolFinished
     from retinue.orchestrator.cli import session
     from retinue.orchestrator.cli.output import console, note
     from retinue.orchestrator.view.follow import Follower
     from retinue.orchestrator.view.run_state import RunView
+    from retinue.tools.text import one_line
 
     view = RunView(cost_usd)
     denied: list[str] = []
@@ -137,6 +138,9 @@ async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str
     def on_record(writer: str, record: object) -> None:
         if isinstance(record, ToolFinished) and record.result.denied:
             denied.append(record.result.name)
+        if isinstance(record, AgentWaits):
+            # Who waits for an answer learns what keeps it away.
+            note(f"waits {record.seconds or 0:.1f} s: {one_line(record.what)}")
         if output is OutputFormat.STREAM_JSON:
             _stream_record(writer, record)
 
