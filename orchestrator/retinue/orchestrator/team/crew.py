@@ -22,15 +22,13 @@ DRAIN_S = 30.0
 
 @dataclass(slots=True)
 class Station:
-    """Where one agent runs now. `ready` is set while `handle` can be used, and when the agent has ended for good."""
+    """Where one agent runs now. Inside `gate` no next incarnation begins; `past` are the times of its restarts."""
 
     agent: str
     handle: AgentHandle | None = None
     status: AgentStatus | None = None
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
     past: tuple[float, ...] = ()
-    outcome: AgentOutcome | None = None
 
 
 OnEnded = Callable[[MemberState, AgentOutcome], Awaitable[None]]
@@ -91,22 +89,18 @@ class Crew:
     def _attach(self, member: MemberState, station: Station, handle: AgentHandle, status: AgentStatus) -> None:
         station.handle = handle
         station.status = status
-        station.ready.set()
         self._core.own(self._watch(member, station, handle))
 
     async def _watch(self, member: MemberState, station: Station, handle: AgentHandle) -> None:
         outcome = await handle.ended()
         async with station.gate:
             station.handle = None
-            station.ready.clear()
-            station.outcome = outcome
         if self._core.closing or self._core.state.phase != "running":
-            station.ready.set()
             return
         if outcome.lost:
             await self._lost(member, station, outcome)
         else:
-            await self._end(member, station, outcome)
+            await self._on_ended(member, outcome)
         self._core.stir()
 
     async def _lost(self, member: MemberState, station: Station, outcome: AgentOutcome) -> None:
@@ -119,15 +113,11 @@ class Crew:
         )
         if not verdict.again:
             why = f"lost {len(verdict.past)} times within {self._policy.window_s:.0f} s: {outcome.how}"
-            await self._end(member, station, AgentOutcome(lost=True, how=why))
+            await self._on_ended(member, AgentOutcome(lost=True, how=why))
             return
         await asyncio.sleep(verdict.delay_s)
         if self._core.state.phase == "running":
             await self.man(member)
-
-    async def _end(self, member: MemberState, station: Station, outcome: AgentOutcome) -> None:
-        await self._on_ended(member, outcome)
-        station.ready.set()
 
     async def stop(self, member: MemberState, why: str, *, deadline_s: float = DRAIN_S) -> str:
         """Two phases with a deadline: ask, then kill. Always ends, and says what it took."""
