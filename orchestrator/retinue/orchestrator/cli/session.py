@@ -8,9 +8,9 @@ import fcntl
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -37,20 +37,16 @@ GONE_S = 30.0
 class Interrupts:
     """Ctrl-C once: drain to a state that can be resumed. Twice: stop hard."""
 
-    count: int = 0
-    first: asyncio.Event | None = None
-    second: asyncio.Event | None = None
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    second: asyncio.Event = field(default_factory=asyncio.Event)
 
     def press(self) -> None:
-        self.count += 1
-        event = self.first if self.count == 1 else self.second
-        if event is not None:
-            event.set()
+        (self.second if self.first.is_set() else self.first).set()
 
 
 @asynccontextmanager
 async def interrupts() -> AsyncGenerator[Interrupts]:
-    pressed = Interrupts(first=asyncio.Event(), second=asyncio.Event())
+    pressed = Interrupts()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, pressed.press)
@@ -84,10 +80,8 @@ async def opened(team: object) -> None:
 
 
 def phase_of(files: RunFiles) -> str:
-    """How the ledger says that the run stands."""
-    from retinue.orchestrator.team.journal import recover_team
-
-    return recover_team(files.dir.ledger).state.phase
+    """How the ledger says that the run stands; empty while it has said nothing."""
+    return Phase(files.dir.ledger).now()
 
 
 @contextmanager
@@ -196,7 +190,7 @@ async def _until_over(
     if not view.over:
         raise EnvironmentProblem(lost_words(files, flags))
     await _gone(files)
-    if pressed.count:
+    if pressed.first.is_set():
         return 130
     return 0 if view.team.phase == "done" else 1
 
@@ -237,8 +231,6 @@ async def _unless_opened(opening: asyncio.Task[None], stop: asyncio.Event) -> No
 async def _orders(files: RunFiles, pressed: Interrupts, notes: Console) -> None:
     from retinue.orchestrator.actors import driver
 
-    assert pressed.first is not None
-    assert pressed.second is not None
     await pressed.first.wait()
     notes.print("stopping: every agent finishes its step. Ctrl-C again stops hard.")
     draining = asyncio.create_task(_order(driver.give_order(files, "drain"), notes))
@@ -251,8 +243,7 @@ async def _orders(files: RunFiles, pressed: Interrupts, notes: Console) -> None:
     hard.cancel()
 
 
-async def _order(giving: object, notes: Console) -> None:
-    assert asyncio.iscoroutine(giving)
+async def _order(giving: Awaitable[object], notes: Console) -> None:
     try:
         await giving
     except RetinueError as error:
