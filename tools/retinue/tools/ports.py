@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -25,6 +25,7 @@ class ShellRequest:
     output_file  receives all output, stdout and stderr in order, up to `max_file_bytes`
     keep_fds     lock descriptors that the keeper holds until the whole process tree is gone; never seen by the command
     tag          marks the process tree (environment RETINUE_CALL), so that survivors of a killed keeper can be found
+    confined     false: outside of the sandbox that the shell may have; somebody with the right to do so said it
     """
 
     command: str
@@ -34,6 +35,7 @@ class ShellRequest:
     output_file: Path
     keep_fds: tuple[int, ...] = ()
     tag: str = ""
+    confined: bool = True
     max_file_bytes: int = 64 * 1024 * 1024
 
 
@@ -52,6 +54,19 @@ class ShellOutcome:
     duration_s: float
     cwd: Path | None = None
     killed: int = 0
+
+
+class Confinement(Protocol):
+    """A sandbox that commands are started in."""
+
+    @property
+    def scratch(self) -> Path:
+        """A folder outside of the workspace that the command may write."""
+        ...
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """The program and arguments that run `argv` confined; the working directory is kept."""
+        ...
 
 
 class ShellPort(Protocol):

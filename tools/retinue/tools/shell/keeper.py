@@ -124,7 +124,7 @@ class Keeper:
             for source, target in ((null, 0), (write_end, 1), (write_end, 2)):
                 os.dup2(source, target)
             os.chdir(self.request["cwd"])
-            os.execve(self.request["shell"], self.request["argv"], self.request["env"])
+            os.execve(self.request["argv"][0], self.request["argv"], self.request["env"])
         except BaseException as error:  # the child must never go on as a second keeper
             os.write(2, f"the command could not be started: {error}\n".encode())
         finally:

@@ -6,10 +6,12 @@ from typing import TypedDict
 
 
 class KeeperRequest(TypedDict):
-    """`cwd_file` is where the command's last act writes its directory; empty when nobody asks."""
+    """`argv` begins with the path of the program.
+
+    `cwd_file` is where the command's last act writes its directory; empty when nobody asks.
+    """
 
     parent: int
-    shell: str
     argv: list[str]
     env: dict[str, str]
     cwd: str

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retinue.tools.errors import EnvironmentProblem, ToolError
-from retinue.tools.ports import ShellOutcome, ShellRequest
+from retinue.tools.ports import Confinement, ShellOutcome, ShellRequest
 from retinue.tools.shell.output import Shown, shown, window_bytes
 from retinue.tools.shell.protocol import KeeperReport, KeeperRequest
 from retinue.tools.shell.reap import TAG, reap
@@ -37,9 +37,10 @@ _FOLLOW_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KeeperShell:
-    """The shell of one agent. `bash` is the program that runs the commands."""
+    """The shell of one agent. `bash` is the program that runs the commands, inside of `confinement` if there is one."""
 
     bash: str = "/bin/bash"
+    confinement: Confinement | None = None
 
     async def run(
         self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
@@ -48,7 +49,7 @@ class KeeperShell:
         tag = request.tag or f"call-{uuid.uuid4().hex}"
         started = time.monotonic()
         process = await _spawn(request)
-        keeping = asyncio.ensure_future(_keep(process, _message(request, tag, self.bash)))
+        keeping = asyncio.ensure_future(_keep(process, self._message(request, tag)))
         following = asyncio.ensure_future(_follow(request.output_file, on_output)) if on_output else None
         try:
             report = await _to_the_end(keeping, process)
@@ -57,7 +58,7 @@ class KeeperShell:
                 following.cancel()
             if _lost(keeping):
                 await in_thread(reap, tag)
-                _cwd_file(request).unlink(missing_ok=True)
+                self._cwd_file(request).unlink(missing_ok=True)
         if report is None:
             raise ToolError("The command's keeper was killed, and the command with it: how far it came is unknown.")
         if report["failure"]:
@@ -65,31 +66,34 @@ class KeeperShell:
         part = await in_thread(_read_part, request.output_file, max_chars)
         return _outcome(request, report, part, time.monotonic() - started)
 
+    def _cwd_file(self, request: ShellRequest) -> Path:
+        name = f"{request.output_file.name}.cwd"
+        if self.confinement is not None and request.confined:
+            return self.confinement.scratch / name
+        return request.output_file.with_name(name)
 
-def _cwd_file(request: ShellRequest) -> Path:
-    return request.output_file.with_name(f"{request.output_file.name}.cwd")
-
-
-def _message(request: ShellRequest, tag: str, bash: str) -> bytes:
-    """What the keeper reads first. The command's text stays as it is, unless it may change the directory."""
-    follows = _CHANGES_DIRECTORY.search(request.command) is not None
-    cwd_file = str(_cwd_file(request)) if follows else ""
-    last_act = shlex.quote(f"builtin pwd -P 2>/dev/null >|{shlex.quote(cwd_file)}")
-    command = f"trap {last_act} EXIT; {request.command}" if follows else request.command
-    fields: KeeperRequest = {
-        "parent": os.getpid(),
-        "shell": bash,
-        "argv": ["bash", "--noprofile", "--norc", "-c", command],
-        "env": {**request.env, TAG: tag},
-        "cwd": str(request.cwd),
-        "cwd_file": cwd_file,
-        "timeout_s": float(request.timeout_s),
-        "output_file": str(request.output_file),
-        "max_file_bytes": request.max_file_bytes,
-        "keep_fds": list(request.keep_fds),
-    }
-    message = marshal.dumps({**fields})
-    return len(message).to_bytes(8, "little") + message
+    def _message(self, request: ShellRequest, tag: str) -> bytes:
+        """What the keeper reads first. The command's text stays as it is, unless it may change the directory."""
+        follows = _CHANGES_DIRECTORY.search(request.command) is not None
+        cwd_file = str(self._cwd_file(request)) if follows else ""
+        last_act = shlex.quote(f"builtin pwd -P 2>/dev/null >|{shlex.quote(cwd_file)}")
+        command = f"trap {last_act} EXIT; {request.command}" if follows else request.command
+        argv = [self.bash, "--noprofile", "--norc", "-c", command, "bash"]
+        if self.confinement is not None and request.confined:
+            argv = self.confinement.wrap(argv)
+        fields: KeeperRequest = {
+            "parent": os.getpid(),
+            "argv": argv,
+            "env": {**request.env, TAG: tag},
+            "cwd": str(request.cwd),
+            "cwd_file": cwd_file,
+            "timeout_s": float(request.timeout_s),
+            "output_file": str(request.output_file),
+            "max_file_bytes": request.max_file_bytes,
+            "keep_fds": list(request.keep_fds),
+        }
+        message = marshal.dumps({**fields})
+        return len(message).to_bytes(8, "little") + message
 
 
 async def _spawn(request: ShellRequest) -> Process:
