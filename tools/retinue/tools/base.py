@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.files.state import FileState
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
+from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 
 Behavior = Literal["allow", "ask", "deny"]
 _STRICTNESS: tuple[Behavior, ...] = ("allow", "ask", "deny")
@@ -137,6 +138,7 @@ class ToolContext:
     key: str = ""
     call_id: str = ""
     lease_fds: tuple[int, ...] = ()
+    sandbox: SandboxUse = NO_SANDBOX
 
 
 ContextModifier = Callable[[ToolContext], ToolContext]

@@ -27,3 +27,23 @@ class SandboxPolicy:
     protected: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     network: Network = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxUse:
+    """How the shell tool uses its sandbox.
+
+    state             `off`: the user said so. `broken`: it cannot start, for the reason `why`; then every command asks
+    auto_allow        a confined command that no rule speaks of needs no question
+    allow_unconfined  `dangerouslyDisableSandbox` may be asked for; else it is refused
+    excluded          command patterns, as in `Bash(…)` rules: a command of which every part fits runs unconfined
+    """
+
+    state: Literal["on", "off", "broken"] = "off"
+    why: str = ""
+    auto_allow: bool = False
+    allow_unconfined: bool = False
+    excluded: tuple[str, ...] = ()
+
+
+NO_SANDBOX = SandboxUse()
