@@ -242,7 +242,10 @@ class Conversation:
             result = finished.get(call.id)
             content = result.content if result else _LOST
             error = result.is_error if result else True
-            results.append(ToolResultBlock.model_construct(tool_use_id=call.id, content=content, is_error=error))
+            media = result.media if result and not error else ()
+            results.append(
+                ToolResultBlock.model_construct(tool_use_id=call.id, content=content, is_error=error, media=media)
+            )
             texts.extend(TextBlock(text=text) for text in (result.new_messages if result else ()) if text)
         self._append_user((*results, *texts))
 
@@ -251,6 +254,8 @@ class Conversation:
             return
         for block in blocks:
             self.context_tokens += estimate_tokens(block.text if isinstance(block, TextBlock) else block.content)
+            if isinstance(block, ToolResultBlock):
+                self.context_tokens += sum(media.tokens for media in block.media)
         last = self._messages[-1] if self._messages else None
         if isinstance(last, UserMessage):
             self._messages[-1] = UserMessage.model_construct(content=(*last.content, *blocks))

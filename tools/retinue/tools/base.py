@@ -145,11 +145,24 @@ ContextModifier = Callable[[ToolContext], ToolContext]
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """What the model shall see that is no text: an image, or a PDF. `tokens` is about what it costs."""
+
+    media_type: str
+    data: bytes
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult(Generic[Out]):
-    """`is_error` means: it ran, and what it found is a failure by its own meaning (a test run that fails)."""
+    """`is_error` means: it ran, and what it found is a failure by its own meaning (a test run that fails).
+
+    `attachments` are shown behind the text, unless it is an error.
+    """
 
     data: Out
     is_error: bool = False
+    attachments: tuple[Attachment, ...] = ()
     new_messages: tuple[str, ...] = ()
     context_modifier: ContextModifier | None = None
 

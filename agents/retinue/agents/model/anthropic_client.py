@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from retinue.agents.model.anthropic_request import body_of
 from retinue.agents.model.anthropic_stream import StreamFold
 from retinue.agents.model.breaks import reason_of_status, reason_of_type
+from retinue.agents.model.media import chosen, load
 from retinue.agents.model.port import Broken, ModelRequest, StreamEvent
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class AnthropicModel:
         fold = StreamFold(request.model)
         try:
             client = await self._opened()
-            body = {**body_of(request, request.model.partition(":")[2] or self._name), "stream": True}
+            media = chosen(request.messages)
+            loaded = await asyncio.to_thread(load, media) if media else {}
+            body = {**body_of(request, request.model.partition(":")[2] or self._name, loaded), "stream": True}
             async with await client.messages.create(**cast("MessageCreateParamsStreaming", body)) as stream:
                 async for event in stream:
                     for meant in fold.feed(event):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -16,21 +17,26 @@ from retinue.agents.model.messages import (
     ToolUseBlock,
 )
 from retinue.agents.model.port import ModelRequest
+from retinue.tools.execution.calls import Media
 
 Json = dict[str, JsonValue]
 AnyBlock = TextBlock | ThinkingBlock | RedactedThinkingBlock | ToolUseBlock | ToolResultBlock
 
 USER_ID_PREFIX = "retinue:"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _CACHEABLE = ("text", "tool_use", "tool_result")
 
 
-def body_of(request: ModelRequest, model: str) -> Json:
-    """The body but for `stream`. Cache marks: after the tools, after the system prompt, after the last message."""
+def body_of(request: ModelRequest, model: str, loaded: Mapping[str, str] = _NOTHING) -> Json:
+    """The body but for `stream`. Cache marks: after the tools, after the system prompt, after the last message.
+
+    `loaded` has the media by their digests, in base64; one that is not there is named in words.
+    """
     body: Json = {
         "model": model,
         "max_tokens": request.max_tokens,
-        "messages": [*_marked(_messages(request.messages))],
+        "messages": [*_marked(_messages(request.messages, loaded))],
         "metadata": {"user_id": user_id(request.run, request.agent)},
     }
     if request.system:
@@ -51,17 +57,18 @@ def clean(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _messages(messages: Iterable[Message]) -> list[Json]:
+def _messages(messages: Iterable[Message], loaded: Mapping[str, str]) -> list[Json]:
     """Empty text is refused by the API, and so is a message without blocks: both are left out."""
     sent: list[Json] = []
     for message in messages:
-        blocks = [_block(block) for block in message.content if not (isinstance(block, TextBlock) and not block.text)]
+        kept = (block for block in message.content if not (isinstance(block, TextBlock) and not block.text))
+        blocks = [_block(block, loaded) for block in kept]
         if blocks:
             sent.append({"role": message.role, "content": [*blocks]})
     return sent
 
 
-def _block(block: AnyBlock) -> Json:
+def _block(block: AnyBlock, loaded: Mapping[str, str]) -> Json:
     match block:
         case TextBlock():
             return {"type": "text", "text": clean(block.text)}
@@ -73,8 +80,24 @@ def _block(block: AnyBlock) -> Json:
             sent = {} if block.malformed is not None else _clean_json(block.input)
             return {"type": "tool_use", "id": block.id, "name": block.name, "input": sent}
         case ToolResultBlock():
-            result: Json = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": clean(block.content)}
+            result: Json = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": _content(block, loaded)}
             return {**result, "is_error": True} if block.is_error else result
+
+
+def _content(block: ToolResultBlock, loaded: Mapping[str, str]) -> JsonValue:
+    """Plain text where that is all; the API takes nothing else with an error."""
+    text = clean(block.content)
+    if block.is_error or not block.media:
+        return text
+    said: list[JsonValue] = [{"type": "text", "text": text}] if text else []
+    return [*said, *(_medium(medium, loaded.get(medium.digest)) for medium in block.media)]
+
+
+def _medium(medium: Media, data: str | None) -> JsonValue:
+    if data is None:
+        return {"type": "text", "text": f"[{medium.media_type} of {medium.size:,} bytes: not shown any more]"}
+    kind = "image" if medium.media_type.startswith("image/") else "document"
+    return {"type": kind, "source": {"type": "base64", "media_type": medium.media_type, "data": data}}
 
 
 def _clean_json(value: JsonValue) -> JsonValue:

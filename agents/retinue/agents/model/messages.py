@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from retinue.tools.execution.calls import Media
+
 
 class Wire(BaseModel):
     """Base of what crosses processes or goes to disk."""
@@ -42,10 +44,13 @@ class ToolUseBlock(Wire):
 
 
 class ToolResultBlock(Wire):
+    """`media` are references: their bytes lie in the run's files, and are loaded by who sends them."""
+
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
     content: str
     is_error: bool = False
+    media: tuple[Media, ...] = ()
 
 
 AssistantBlock = Annotated[

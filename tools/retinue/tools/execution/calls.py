@@ -24,6 +24,18 @@ class ToolCall(BaseModel):
     malformed: str | None = None
 
 
+class Media(BaseModel):
+    """An image or document of a result: its bytes lie in a file of the run, and count only with this digest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    media_type: str
+    path: str
+    digest: str
+    size: int
+    tokens: int
+
+
 class CallResult(BaseModel):
     """What the model is told about one call, and what the ledger keeps of it.
 
@@ -50,6 +62,7 @@ class CallResult(BaseModel):
     duration_s: float = 0.0
     effect_s: float = 0.0
     spilled_to: str | None = None
+    media: tuple[Media, ...] = ()
     new_messages: tuple[str, ...] = ()
     seen: dict[str, Seen] = {}
 

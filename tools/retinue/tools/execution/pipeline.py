@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from retinue.tools.base import (
     AnyTool,
     AskFirst,
+    Attachment,
     ContextModifier,
     Decision,
     NameSubject,
@@ -33,6 +34,7 @@ from retinue.tools.execution.calls import (
     JournalPort,
     Lease,
     LeasePort,
+    Media,
     PermissionPort,
     ToolCall,
 )
@@ -259,12 +261,24 @@ class _Run:
     # --- 6 to 8: result, hooks, emission ---
 
     async def _mapped(self, tool: AnyTool, outcome: ToolResult[ToolData]) -> CallResult:
+        media, lost = await self._kept(outcome.attachments)
         result = await self._close(
-            tool.to_content(outcome.data),
+            tool.to_content(outcome.data) + lost,
             error_class="ToolFailed" if outcome.is_error else "",
             is_error=outcome.is_error,
         )
-        return result.model_copy(update={"new_messages": outcome.new_messages}) if outcome.new_messages else result
+        if not media and not outcome.new_messages:
+            return result
+        return result.model_copy(update={"media": media, "new_messages": outcome.new_messages})
+
+    async def _kept(self, attachments: tuple[Attachment, ...]) -> tuple[tuple[Media, ...], str]:
+        """References to what was attached, and a word about what could not be kept."""
+        if not attachments:
+            return (), ""
+        try:
+            return await in_thread(lambda: tuple(map(self._line.store.keep, attachments))), ""
+        except OSError as error:
+            return (), f"\n[What belongs to this result could not be kept ({error.strerror}), and is not shown.]"
 
     async def _failed(self, error: Exception) -> CallResult:
         name = self._found.tool.name if self._found else self._call.name

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from retinue.tools.execution.calls import CallResult
+from retinue.tools.base import Attachment
+from retinue.tools.execution.calls import CallResult, Media
 from retinue.tools.results.limits import MESSAGE_CHARS, PREVIEW_BYTES, preview_of, to_spill
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
@@ -47,6 +48,20 @@ class ResultStore:
         chosen = to_spill([len(results[i].content) for i in whole], PREVIEW_BYTES + _FRAME_CHARS, limit - held)
         aside = {whole[i] for i in chosen}
         return tuple(self._put_aside(result) if i in aside else result for i, result in enumerate(results))
+
+    def keep(self, attachment: Attachment) -> Media:
+        """Write what is no text to a file named by its content. OSError when that cannot be done."""
+        digest = hashlib.sha256(attachment.data).hexdigest()
+        kind = re.sub("[^a-z0-9]", "", attachment.media_type.rpartition("/")[2].lower())[:10]
+        path = self.folder / f"m-{digest[:32]}.{kind}"
+        _write_private(path, attachment.data)
+        return Media(
+            media_type=attachment.media_type,
+            path=str(path),
+            digest=digest,
+            size=len(attachment.data),
+            tokens=attachment.tokens,
+        )
 
     def path_of(self, call_id: str) -> Path:
         """An id that is no plain file name is replaced by its digest: it cannot lead out of the folder."""
