@@ -11,7 +11,8 @@ import pytest
 from retinue.tools.base import CommandSubject, Progress, Refused, ToolContext, ToolResult
 from retinue.tools.errors import ToolError
 from retinue.tools.files.state import FileState
-from retinue.tools.shell.bash.tool import Bash, BashInput, BashOutput
+from retinue.tools.shell.bash.schema import BashInput, BashOutput
+from retinue.tools.shell.bash.tool import Bash
 from retinue.tools.shell.runner import KeeperShell
 
 

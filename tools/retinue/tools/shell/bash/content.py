@@ -1,0 +1,29 @@
+"""The words in which the model hears of a command. Pure."""
+
+from __future__ import annotations
+
+from retinue.tools.shell.bash.schema import BashOutput
+
+
+def content_of(data: BashOutput) -> str:
+    notes: list[str] = []
+    if data.timed_out_after_ms is not None:
+        notes.append(f"The command did not end within {data.timed_out_after_ms / 1000:g} s and was stopped.")
+    elif data.exit_code:
+        notes.append(_ending(data))
+    if data.output_path:
+        notes.append(f"All {data.output_bytes:,} bytes of output are in {data.output_path}")
+    if data.stopped_in_background and data.timed_out_after_ms is None:
+        notes.append(f"{data.stopped_in_background} processes left in the background were stopped.")
+    if data.cwd_note:
+        notes.append(data.cwd_note)
+    output = data.output.rstrip("\n")
+    if not output and not notes:
+        return "(no output)"
+    return "\n".join(part for part in (output, *(f"[{note}]" for note in notes)) if part)
+
+
+def _ending(data: BashOutput) -> str:
+    if data.exit_code < 0:
+        return f"Ended by signal {-data.exit_code}"
+    return f"Exit code {data.exit_code}" + (f": {data.meaning}" if data.meaning else "")
