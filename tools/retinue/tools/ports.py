@@ -22,8 +22,11 @@ class ShellRequest:
     """One command for `bash -c`, in a session of its own.
 
     env          the whole environment of the command: nothing else is inherited
+    timeout_s    from its start until it is ended
+    background_s the limit that a hand-over puts in the place of `timeout_s`; None: no limit
     output_file  receives all output, stdout and stderr in order, up to `max_file_bytes`
-    keep_fds     lock descriptors that the keeper holds until the whole process tree is gone; never seen by the command
+    keep_fds     lock descriptors that the keeper holds until the whole process tree is gone, or the command is handed
+                 over; never seen by the command
     tag          marks the process tree (environment RETINUE_CALL), so that survivors of a killed keeper can be found
     confined     false: outside of the sandbox that the shell may have; somebody with the right to do so said it
     """
@@ -36,6 +39,7 @@ class ShellRequest:
     keep_fds: tuple[int, ...] = ()
     tag: str = ""
     confined: bool = True
+    background_s: float | None = None
     max_file_bytes: int = 64 * 1024 * 1024
 
 
@@ -69,7 +73,37 @@ class Confinement(Protocol):
         ...
 
 
+class RunningCommand(Protocol):
+    """A command that was started. Whoever started it sees to its end: by waiting, or by stopping it."""
+
+    @property
+    def output_file(self) -> Path:
+        """Where its output goes."""
+        ...
+
+    async def wait(self) -> ShellOutcome:
+        """How it ended, its whole process tree gone; as often as one likes. Who gives up waiting stops nothing."""
+        ...
+
+    async def stop(self) -> None:
+        """Call it off. The whole process tree is gone when this returns or raises."""
+        ...
+
+    async def hand_over(self, output_file: Path) -> bool:
+        """Let it go on without its locks and its time limit, its output moved to that file.
+
+        False: it was ending already, and still holds its locks until it has ended.
+        """
+        ...
+
+
 class ShellPort(Protocol):
+    async def start(
+        self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
+    ) -> RunningCommand:
+        """Let it begin. What it prints is told until it ends or is handed over."""
+        ...
+
     async def run(
         self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
     ) -> ShellOutcome:
@@ -183,4 +217,47 @@ class ChildOutcome(PortModel):
 class ChildPort(Protocol):
     async def run(self, key: str, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end. The same key attaches to the child that is already there."""
+        ...
+
+
+# --- a small model, the web and language servers ---------------------------------------------------------------------
+
+
+class SideQueryPort(Protocol):
+    async def ask(self, prompt: str, *, system: str = "", max_tokens: int = 4_096) -> str:
+        """One question to a small model, which has no tools; its cost is the agent's. ToolError when it has no answer."""
+        ...
+
+
+class SearchQuery(PortModel):
+    """At most one of the two lists is given. `max_uses` is how many searches may be made for this one question."""
+
+    query: str
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+    max_uses: int = 8
+
+
+class SearchHit(PortModel):
+    title: str
+    url: str
+    snippet: str = ""
+
+
+class SearchAnswer(PortModel):
+    """`text` is what the provider says in its own words, if it says anything. All of it is untrusted."""
+
+    hits: tuple[SearchHit, ...] = ()
+    text: str = ""
+
+
+class SearchProvider(Protocol):
+    async def search(self, query: SearchQuery) -> SearchAnswer:
+        """ToolError when it cannot be reached, or does not answer as it should."""
+        ...
+
+
+class ServerSearchPort(Protocol):
+    async def server_search(self, query: SearchQuery) -> SearchAnswer:
+        """One request to the model with its provider's own search tool; its cost is the agent's."""
         ...
