@@ -5,7 +5,8 @@ signals come through a descriptor, since the module for them costs more than all
 
 It reads one marshalled request from standard input, and writes one marshalled report to standard output when not a
 single process of the tree is left. Until then it holds the lock descriptors that it was given, so the kernel frees the
-locks when the tree is gone and not before. Standard input stays open: its end means that the command is called off.
+locks when the tree is gone and not before. Standard input stays open: its end means that the command is called off,
+and a byte in it that the command goes on without locks and without its time limit.
 
 What ends the tree: the command's own end, its deadline, too much output, the end of standard input, SIGTERM, and the
 death of the parent (the kernel then sends SIGTERM). What is killed with the keeper itself (SIGKILL): the command; what
@@ -38,6 +39,8 @@ WATCHED = (SIGHUP, SIGINT, SIGTERM, SIGCHLD)
 SIG_BLOCK, SIG_UNBLOCK = 0, 1
 SIGNAL_RECORD = 128
 LONGEST_WAIT_S = 3_600
+LOCK_UN = 8
+HANDED_OVER = b"H"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -77,6 +80,8 @@ class Keeper:
         self.written = 0
         self.failure = ""
         self.closed = False
+        self.started = time.monotonic()
+        self.deadline = self.started + request["timeout_s"]
         self.file = os.open(
             request["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
         )
@@ -91,9 +96,8 @@ class Keeper:
             self.poll.register(descriptor, select.POLLIN)
 
     def run(self) -> KeeperReport:
-        deadline = time.monotonic() + self.request["timeout_s"]
         while self.status is None and not self.reason:
-            left = deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0:
                 self.reason = "timeout"
                 break
@@ -137,10 +141,28 @@ class Keeper:
                 self._take_output()
             elif descriptor == self.signals:
                 self._take_signals()
-            elif not os.read(0, CHUNK):
+            elif os.read(0, CHUNK):
+                self._hand_over()
+            else:
                 self.poll.unregister(0)
                 self.reason = self.reason or "called off"
         self._reap()
+
+    def _hand_over(self) -> None:
+        """Go on without locks and time limit, unless the command is ending already: then its report is the answer."""
+        self._reap()
+        if self.status is not None or self.reason:
+            return
+        for descriptor in self.request["keep_fds"]:
+            libc.flock(descriptor, LOCK_UN)  # closing frees nothing while the agent still has its copy
+            os.close(descriptor)
+        self.request["keep_fds"] = []
+        seconds = self.request["background_s"]
+        self.deadline = self.started + seconds if seconds else float("inf")
+        try:
+            os.write(1, HANDED_OVER)
+        except OSError:
+            self.reason = "called off"
 
     def _take_signals(self) -> None:
         records = os.read(self.signals, SIGNAL_RECORD * len(WATCHED))

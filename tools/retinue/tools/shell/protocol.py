@@ -1,14 +1,23 @@
-"""What crosses between the runner and a keeper. Plain dictionaries: both sides marshal them."""
+"""What crosses between the runner and a keeper. Plain dictionaries: both sides marshal them.
+
+To the keeper: the request, then perhaps `HAND_OVER`, and the end of the stream when the command is called off. From
+the keeper: `HANDED_OVER` in answer, unless the command was ending by then, and one report.
+"""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Final, TypedDict
+
+HAND_OVER: Final = b"H"
+HANDED_OVER: Final = b"H"
+"""No marshalled dictionary begins so. The keeper, which imports nothing, has its own copy of both."""
 
 
 class KeeperRequest(TypedDict):
     """`argv` begins with the path of the program.
 
-    `cwd_file` is where the command's last act writes its directory; empty when nobody asks.
+    `cwd_file` is where the command's last act writes its directory; empty when nobody asks. `background_s` is the limit
+    from its start that a hand-over puts in the place of `timeout_s`; 0 for none.
     """
 
     parent: int
@@ -17,6 +26,7 @@ class KeeperRequest(TypedDict):
     cwd: str
     cwd_file: str
     timeout_s: float
+    background_s: float
     output_file: str
     max_file_bytes: int
     keep_fds: list[int]
