@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, final
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.files.state import FileState
-from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
+from retinue.tools.ports import BackgroundPort, BoardPort, ChildPort, LanguagePort, MailPort, SearchProvider, ShellPort, SideQueryPort
 from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
+from retinue.tools.web.settings import DEFAULT_WEB, WebSettings
 
 Behavior = Literal["allow", "ask", "deny"]
 _STRICTNESS: tuple[Behavior, ...] = ("allow", "ask", "deny")
@@ -132,6 +133,7 @@ class ToolContext:
     board: BoardPort | None = None
     mail: MailPort | None = None
     children: ChildPort | None = None
+    background: BackgroundPort | None = None
     extra_dirs: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     results_dir: Path = Path("/nonexistent")
@@ -139,6 +141,10 @@ class ToolContext:
     call_id: str = ""
     lease_fds: tuple[int, ...] = ()
     sandbox: SandboxUse = NO_SANDBOX
+    side: SideQueryPort | None = None
+    search: SearchProvider | None = None
+    languages: LanguagePort | None = None
+    web: WebSettings = DEFAULT_WEB
 
 
 ContextModifier = Callable[[ToolContext], ToolContext]
@@ -157,13 +163,15 @@ class Attachment:
 class ToolResult(Generic[Out]):
     """`is_error` means: it ran, and what it found is a failure by its own meaning (a test run that fails).
 
-    `attachments` are shown behind the text, unless it is an error.
+    `attachments` are shown behind the text, unless it is an error. `told` are background tasks whose end it tells: the
+    agent needs no further word about them.
     """
 
     data: Out
     is_error: bool = False
     attachments: tuple[Attachment, ...] = ()
     new_messages: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     context_modifier: ContextModifier | None = None
 
 

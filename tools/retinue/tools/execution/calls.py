@@ -46,6 +46,7 @@ class CallResult(BaseModel):
     duration_s   from the call to its result, waiting included
     effect_s     from the record of its start to its end: all of it under the lease
     seen         files whose read-state changed
+    told         background tasks whose end it tells
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +66,7 @@ class CallResult(BaseModel):
     media: tuple[Media, ...] = ()
     new_messages: tuple[str, ...] = ()
     seen: dict[str, Seen] = {}
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

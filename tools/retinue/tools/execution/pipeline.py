@@ -267,9 +267,10 @@ class _Run:
             error_class="ToolFailed" if outcome.is_error else "",
             is_error=outcome.is_error,
         )
-        if not media and not outcome.new_messages:
+        if not media and not outcome.new_messages and not outcome.told:
             return result
-        return result.model_copy(update={"media": media, "new_messages": outcome.new_messages})
+        more = {"media": media, "new_messages": outcome.new_messages, "told": outcome.told}
+        return result.model_copy(update=more)
 
     async def _kept(self, attachments: tuple[Attachment, ...]) -> tuple[tuple[Media, ...], str]:
         """References to what was attached, and a word about what could not be kept."""
