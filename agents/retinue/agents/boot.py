@@ -62,7 +62,10 @@ class Peer(Wire):
 
 
 class AgentBoot(Wire):
-    """`agent` is `name~n`, never reused; `incarnation` counts the processes of this one agent from 1."""
+    """`agent` is `name~n`, never reused; `incarnation` counts the processes of this one agent from 1.
+
+    member   the name in the spec whose part of it counts for this agent: its own, or for a sub-agent its ancestor's
+    """
 
     run: str
     team: str
@@ -72,6 +75,7 @@ class AgentBoot(Wire):
     role: Literal["lead", "teammate", "child"]
     parent: str | None = None
     depth: int = 0
+    member: str = ""
     definition: str
     description: str
     prompt: str

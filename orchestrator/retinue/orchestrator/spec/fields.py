@@ -24,6 +24,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|h)?\Z")
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _REF_REFUSED = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|\Z)|\.\Z|/\Z|\A[-/.]|\A@\Z")
+_HOST = re.compile(r"(\*\.)?(?=.)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*\Z")
 _BASE_REFUSED = re.compile(r"[\x00-\x20\x7f]|\A-|\A\Z")
 
 
@@ -130,6 +131,54 @@ def seconds_of(value: object) -> float:
     return _number(value, expected)
 
 
+def _switch(value: object) -> bool:
+    """A word like `yes` is text in YAML 1.2, and must not be guessed at where something is switched off."""
+    found = {"true": True, "false": False}.get(value) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise wrong("true or false")
+    return found
+
+
+def _network(value: object) -> object:
+    if value in ("off", "full"):
+        return value
+    expected = "off, full, or a list of hosts"
+    if not isinstance(value, list | tuple):
+        one = isinstance(value, str) and "." in value and _HOST.match(value)
+        raise wrong(expected, f"write [{value}] for this host alone" if one else "")
+    hosts = cast("list[object] | tuple[object, ...]", value)
+    if not hosts:
+        raise wrong(expected, "write off for no network at all")
+    return tuple(_host(host) for host in hosts)
+
+
+def _host(value: object) -> str:
+    """Of a list: the place of an entry in it is said by naming it."""
+    expected = "the names of hosts, as in pypi.org or *.example.org"
+    if isinstance(value, str) and "://" in value:
+        raise wrong(expected, "write the host alone, without https://")
+    if not isinstance(value, str) or not _HOST.match(value) or len(value) > 253:
+        raise wrong(expected, f"{str(value)[:60]!r} is none")
+    return value.lower()
+
+
+def _place(value: object) -> str:
+    text = _text(value)
+    expected = "a path that starts with / or ~/"
+    if not text.startswith(("/", "~/")):
+        raise wrong(expected, "your checkout and the agents' worktrees need no entry" if text[:1] == "." else "")
+    if ".." in text.split("/"):
+        raise wrong(f"{expected}, without ..")
+    return text
+
+
+def _open_place(value: object) -> str:
+    text = _place(value)
+    if not text.strip("~/."):
+        raise wrong("a folder that may be changed", "name the folders that commands need, not all of them")
+    return text
+
+
 def _commands(value: object) -> object:
     return [value] if isinstance(value, str) else () if value is None else value
 
@@ -196,6 +245,10 @@ _DURATION_SCHEMA: JsonSchemaValue = {
 _COMMANDS_SCHEMA: JsonSchemaValue = {
     "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string", "minLength": 1}}],
 }
+_NETWORK_SCHEMA: JsonSchemaValue = {
+    "anyOf": [{"enum": ["off", "full"]}, {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}}],
+}
+_PLACE_SCHEMA: JsonSchemaValue = {"type": "string", "pattern": "^(/|~/)"}
 _DEFINITION_SCHEMA: JsonSchemaValue = {
     "anyOf": [{"enum": list(DEFINITIONS)}, {"type": "string", "pattern": r"/|\.md$"}]
 }
@@ -235,5 +288,13 @@ ModelUse = Annotated[str, BeforeValidator(_model_use), WithJsonSchema({"type": "
 BaseUrl = Annotated[str, BeforeValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_list)]
 Commands = Annotated[tuple[Text, ...], BeforeValidator(_commands), WithJsonSchema(_COMMANDS_SCHEMA)]
+Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"type": "boolean"})]
+Network = Annotated[
+    Literal["off", "full"] | tuple[str, ...], BeforeValidator(_network), WithJsonSchema(_NETWORK_SCHEMA)
+]
+Place = Annotated[str, BeforeValidator(_place), WithJsonSchema(_PLACE_SCHEMA)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(_list)]
+OpenPlace = Annotated[str, BeforeValidator(_open_place), WithJsonSchema(_PLACE_SCHEMA)]
+OpenPlaces = Annotated[tuple[OpenPlace, ...], BeforeValidator(_list)]
 
 Mode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]

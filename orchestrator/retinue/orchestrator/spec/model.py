@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from retinue.orchestrator.spec.fields import (
     MODEL_USE_PATTERN,
@@ -34,16 +34,12 @@ from retinue.orchestrator.spec.fields import (
     Usd,
     UsdLimit,
 )
+from retinue.orchestrator.spec.part import SpecPart
+from retinue.orchestrator.spec.sandbox import AgentSandbox, SandboxSpec, confined
 from retinue.tools.errors import SpecError
 
 Role = Literal["lead", "teammate"]
 Env = dict[EnvName, EnvValue]
-
-
-class SpecPart(BaseModel):
-    """Base of every part: frozen, unknown keys refused, the docstring of a field is what editors show."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class ModelSpec(SpecPart):
@@ -190,6 +186,9 @@ class AgentSpec(SpecPart):
     permissions: AgentPermissions = AgentPermissions()
     """What it may do, besides the team's permissions."""
 
+    sandbox: AgentSandbox = AgentSandbox()
+    """What its commands may reach, besides what the team's may."""
+
     limits: AgentLimits = AgentLimits()
     """What it may use up."""
 
@@ -285,6 +284,7 @@ class Member:
     role: Role
     model: ModelSpec
     permissions: Permissions
+    sandbox: SandboxSpec
     env: Mapping[str, str]
     spec: AgentSpec
 
@@ -309,6 +309,9 @@ class TeamSpec(SpecPart):
 
     permissions: Permissions = Permissions()
     """What the agents may do."""
+
+    sandbox: SandboxSpec = SandboxSpec()
+    """What shell commands may reach."""
 
     agents: dict[str, AgentSpec] = Field(
         json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": f"^{NAME_PATTERN}$"}}
@@ -358,6 +361,7 @@ class TeamSpec(SpecPart):
             role=agent.effective_role,
             model=model,
             permissions=_joined(self.permissions, agent.permissions),
+            sandbox=confined(self.sandbox, agent.sandbox),
             env={**self.env, **agent.env},
             spec=agent,
         )

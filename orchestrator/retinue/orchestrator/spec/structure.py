@@ -36,7 +36,18 @@ _PLACEHOLDERS: dict[str, JsonValue] = {
     "command": "true",
     "use": "anthropic:unnamed",
 }
-_PLACES = ("", "repo", "permissions", "agents.*", "agents.*.tools", "agents.*.limits", "tasks.*", "merge", "limits")
+_PLACES = (
+    "",
+    "repo",
+    "permissions",
+    "sandbox",
+    "agents.*",
+    "agents.*.tools",
+    "agents.*.limits",
+    "tasks.*",
+    "merge",
+    "limits",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,7 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "role": "child",
             "parent": parent.agent,
             "depth": parent.depth + 1,
+            "member": parent.member or parent.name,
             "definition": definition.name,
             "description": request.description,
             "prompt": definition.prompt,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from retinue.agents.boot import AgentBoot, AgentLimits
 from retinue.agents.model.messages import Wire
 from retinue.tools.ports import TaskView
+from retinue.tools.shell.sandbox.policy import Network
 
 
 class CheckCommand(Wire):
@@ -12,6 +15,41 @@ class CheckCommand(Wire):
 
     command: str
     timeout_s: float
+
+
+class MemberSandbox(Wire):
+    """What the commands of one agent may reach, besides what all may. Real paths."""
+
+    network: Network = "off"
+    hidden: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    auto_allow: bool = False
+
+
+class SandboxPlan(Wire):
+    """How the commands of a run are confined, as it was found out at the launch: no process decides it anew.
+
+    state             `off`: the spec says so. `broken`: no mechanism works on this machine, for the reason `why`
+    mechanism         the one that works
+    program           its program's path, where it has one
+    private           what no command may see
+    borrowed          folders of objects of the user's that the run's repositories read from
+    excluded          commands of agents that run outside
+    allow_unconfined  agents may ask to leave it
+    team              for checks, which run in nobody's name
+    members           by name in the spec
+    """
+
+    state: Literal["on", "off", "broken"] = "off"
+    why: str = ""
+    mechanism: str = ""
+    program: str = ""
+    private: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    allow_unconfined: bool = False
+    team: MemberSandbox = MemberSandbox()
+    members: dict[str, MemberSandbox] = {}
 
 
 class LaunchPlan(Wire):
@@ -43,6 +81,7 @@ class LaunchPlan(Wire):
     limits: AgentLimits = AgentLimits()
     endpoints: dict[str, str] = {}
     solo: bool = False
+    sandbox: SandboxPlan = SandboxPlan()
     script_folder: str
     locks_dir: str
 
