@@ -25,7 +25,7 @@ def test_the_list_of_tools_loads_no_heavy_module() -> None:
 import sys
 from retinue.tools.registry.builtin import builtin_tools
 for tool in builtin_tools():
-    tool.description(), tool.json_schema()
+    tool.prompt(), tool.json_schema()
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -55,8 +55,10 @@ def test_the_schema_has_the_known_fields_each_described(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FIELDS))
 def test_the_prompt_is_there_and_the_result_limit_is_the_known_one(name: str) -> None:
     tool = TOOLS[name]
-    assert len(tool.description()) > 50
+    assert len(tool.prompt()) > 50
     assert tool.max_result_chars == LIMITS.get(name, 50_000)
+    assert 10 < len(tool.description()) < 80
+    assert "\n" not in tool.description()
     assert tool.search_hint
     assert tool.group in {"files", "shell", "agents"}
 

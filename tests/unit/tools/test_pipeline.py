@@ -10,7 +10,6 @@ import pytest
 from retinue.tools.base import AnyTool, AskFirst, Decision, OnProgress, Progress, Refused, ToolContext, ToolResult
 from retinue.tools.errors import EnvironmentProblem, ToolError
 from retinue.tools.execution.calls import CallResult, ToolCall
-from retinue.tools.execution.pipeline import Deadlines
 from retinue.tools.files.state import Seen
 from retinue.tools.registry.pool import assemble
 from support.calls import SAFE, Said, Silent, Surroundings, Words, call, context, pipeline, run, tool
@@ -173,7 +172,7 @@ async def test_a_call_that_takes_too_long_is_stopped() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    line = pipeline(tool("T", act, fails_group=True), deadlines=Deadlines(leased_s=0.01))
+    line = pipeline(tool("T", act, fails_group=True, deadline_s=0.01))
     end = await run(line, call("T"))
     assert (end.content, end.error_class) == ("T did not end within 0.01 s and was stopped.", "DeadlinePassed")
     assert end.fails_group

@@ -9,14 +9,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast, final, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.files.state import FileState
-from retinue.tools.ports import BackgroundPort, BoardPort, ChildPort, LanguagePort, MailPort, SearchProvider, ShellPort, SideQueryPort
+from retinue.tools.ports import (
+    BoardPort,
+    ChildPort,
+    LanguagePort,
+    MailPort,
+    SearchProvider,
+    ShellPort,
+    SideQueryPort,
+)
+from retinue.tools.prompts import prompt_of
+from retinue.tools.schema import input_schema
+from retinue.tools.shell.background.ports import BackgroundPort
 from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 from retinue.tools.web.settings import DEFAULT_WEB, WebSettings
+
+if TYPE_CHECKING:
+    from retinue.tools.render.base import Renderer
 
 Behavior = Literal["allow", "ask", "deny"]
 _STRICTNESS: tuple[Behavior, ...] = ("allow", "ask", "deny")
@@ -26,6 +40,15 @@ class ToolInput(BaseModel):
     """Base of every input model: lax coercion ("5" is 5), unknown keys refused, descriptions for the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RawInput(ToolInput):
+    """Input for a schema that is not ours (MCP): any keys, checked against the tool's own `json_schema()`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    def as_object(self) -> dict[str, JsonValue]:
+        return dict(self.model_extra or {})
 
 
 class ToolData(BaseModel):
@@ -175,12 +198,21 @@ class ToolResult(Generic[Out]):
     context_modifier: ContextModifier | None = None
 
 
-class Tool(ABC, Generic[In, Out]):
-    """One thing that an agent can do.
+ALONE_S = 900.0
+"""A call that holds a lease keeps others waiting: longer than the longest command of the shell, and no more."""
 
-    idempotent    repeating a call with the same context key has one effect; such calls run again after a crash
-    needs_lease   the call touches the workspace, so the executor takes its lease first
-    fails_group   a failure aborts the sibling group (the shell)
+
+class Tool(ABC, Generic[In, Out]):
+    """One thing that an agent can do. `Input` and `Output` are taken from the brackets of the base class.
+
+    aliases           deprecated names: they work, and the result says which name to use
+    max_result_chars  what the model sees of a result, at most; None for a tool that limits itself (Read)
+    should_defer      the model may find it by ToolSearch first, where its provider can do that
+    search_hint       further words by which it is found
+    idempotent        repeating a call with the same context key has one effect; such calls run again after a crash
+    needs_lease       the call touches the workspace, so the executor takes its lease first
+    fails_group       a failure aborts the sibling group (the shell)
+    deadline_s        how long one call may run; None for one that waits for others, with deadlines of its own
     """
 
     name: ClassVar[str]
@@ -192,11 +224,28 @@ class Tool(ABC, Generic[In, Out]):
     idempotent: ClassVar[bool] = False
     needs_lease: ClassVar[bool] = True
     fails_group: ClassVar[bool] = False
+    deadline_s: ClassVar[float | None] = ALONE_S
     Input: type[In]
+    Output: type[Out]
+
+    def __init_subclass__(cls, **given: object) -> None:
+        super().__init_subclass__(**given)
+        for base in cast("tuple[object, ...]", cls.__dict__.get("__orig_bases__", ())):
+            if get_origin(base) is Tool:
+                for name, model in zip(("Input", "Output"), get_args(base), strict=True):
+                    if isinstance(model, type) and name not in cls.__dict__:
+                        setattr(cls, name, model)
 
     @abstractmethod
     def description(self) -> str:
-        """What the model reads to choose this tool; stable over a run, it is part of the cached prefix."""
+        """One line: what it does, for people and for the search of tools. Stable over a run."""
+
+    def prompt(self) -> str:
+        """What the model reads about this tool: `prompt.md` beside the class, or the description where there is none.
+
+        Stable over a run: it is part of the cached prefix.
+        """
+        return prompt_of(type(self)) or self.description()
 
     @abstractmethod
     async def call(self, args: In, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Out]:
@@ -208,6 +257,8 @@ class Tool(ABC, Generic[In, Out]):
 
     def is_enabled(self) -> bool:
         return True
+
+    # --- what one call may do ---
 
     def traits(self, args: In) -> Traits:
         del args
@@ -238,6 +289,13 @@ class Tool(ABC, Generic[In, Out]):
         del args, ctx
         return NameSubject()
 
+    def classifier_input(self, args: In) -> str:
+        """What a classifier is shown of the call. Empty: this tool is never approved by a classifier."""
+        del args
+        return ""
+
+    # --- how people see it ---
+
     def user_facing_name(self, args: In | None = None) -> str:
         del args
         return self.name
@@ -246,48 +304,19 @@ class Tool(ABC, Generic[In, Out]):
         """One plain line for people who watch: what this call does."""
         return self.user_facing_name(args)
 
-    def classifier_input(self, args: In) -> str:
-        """Empty: this tool is never approved by a classifier."""
-        del args
-        return ""
+    def backfill_observable_input(self, args: In, ctx: ToolContext) -> In:
+        """A copy with what an observer would have to guess, such as absolute paths. The model never sees it."""
+        del ctx
+        return args
+
+    def renderer(self) -> Renderer[In, Out]:
+        """How its calls look, from `render.py` beside the class. Only who shows calls loads it."""
+        from retinue.tools.render.find import renderer_of
+
+        return renderer_of(self)
 
     def json_schema(self) -> dict[str, JsonValue]:
         return input_schema(self.Input)
 
 
 AnyTool = Tool[Any, Any]
-
-
-def input_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
-    """JSON Schema for the wire: no titles, no null defaults, references inlined."""
-    schema = model.model_json_schema()
-    definitions: dict[str, JsonValue] = schema.pop("$defs", {})
-    cleaned = _clean(schema, definitions)
-    assert isinstance(cleaned, dict)
-    return cleaned
-
-
-def _clean(node: JsonValue, definitions: Mapping[str, JsonValue], *, properties: bool = False) -> JsonValue:
-    if isinstance(node, list):
-        return [_clean(item, definitions) for item in node]
-    if not isinstance(node, dict):
-        return node
-    reference = node.get("$ref")
-    if isinstance(reference, str):
-        return _clean(definitions[reference.rsplit("/", 1)[1]], definitions)
-    kept = {
-        key: _clean(value, definitions, properties=key == "properties")
-        for key, value in node.items()
-        if properties or not (key == "title" or (key == "default" and value is None))
-    }
-    return _drop_null_branch(kept)
-
-
-def _drop_null_branch(node: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    branches = node.get("anyOf")
-    if not isinstance(branches, list):
-        return node
-    real = [b for b in branches if b != {"type": "null"}]
-    if len(real) != 1 or not isinstance(real[0], dict):
-        return node
-    return {**real[0], **{k: v for k, v in node.items() if k != "anyOf"}}

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from retinue.tools.base import (
     AnyTool,
@@ -47,23 +47,11 @@ from retinue.tools.results.store import Fitted, ResultStore
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
 
-ALONE_S = 900.0
-"""A call that holds a lease keeps others waiting: longer than the longest command of the shell, and no more."""
-
-
 _ERROR_CHARS = 500
 
 
 class DeadlinePassed(ToolError):
     """The call ran longer than a call may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """Seconds that one call may run. Without a lease it waits for others, whose ports have deadlines of their own."""
-
-    leased_s: float | None = ALONE_S
-    unleased_s: float | None = None
 
 
 def _no_progress(call: ToolCall, progress: Progress) -> None:
@@ -87,7 +75,6 @@ class Pipeline:
     afterwards: tuple[AfterPort, ...] = ()
     on_progress: Callable[[ToolCall, Progress], None] = _no_progress
     key_of: Callable[[ToolContext, ToolCall], str] = _key_of
-    deadlines: Deadlines = field(default_factory=Deadlines)
     clock: Callable[[], float] = time.monotonic
 
     def traits_of(self, call: ToolCall) -> Traits:
@@ -240,8 +227,7 @@ class _Run:
         await self._line.journal.started(self._call, traits)
         self._ran = True
         begun = self._line.clock()
-        seconds = self._line.deadlines.leased_s if tool.needs_lease else self._line.deadlines.unleased_s
-        scope = asyncio.timeout(seconds)
+        scope = asyncio.timeout(tool.deadline_s)
         progress = _Reporter(self._line.on_progress, self._call)
         try:
             async with scope:
@@ -253,7 +239,7 @@ class _Run:
         except TimeoutError:
             if not scope.expired():
                 raise
-            raise DeadlinePassed(f"{tool.name} did not end within {seconds:g} s and was stopped.") from None
+            raise DeadlinePassed(f"{tool.name} did not end within {tool.deadline_s:g} s and was stopped.") from None
         finally:
             self._effect_s = self._line.clock() - begun
             progress.close()

@@ -72,7 +72,7 @@ class ToolPool:
 
     @cached_property
     def _specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(ToolSpec(tool.name, tool.description(), tool.json_schema()) for tool in self.tools)
+        return tuple(ToolSpec(tool.name, tool.prompt(), tool.json_schema()) for tool in self.tools)
 
     def serialised(self) -> bytes:
         """One line of JSON per tool, the same bytes in every process: what the prompt cache depends on."""

@@ -25,7 +25,6 @@ from retinue.tools.files.change import ChangeRefused, early
 from retinue.tools.files.codec import Text, decode, is_binary
 from retinue.tools.files.edit.apply import Found, find, splice
 from retinue.tools.files.edit.constants import EditRefusal
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
 
@@ -63,10 +62,9 @@ class Edit(Tool[EditInput, EditOutput]):
     name = "Edit"
     group = "files"
     search_hint = "change text in a file"
-    Input = EditInput
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Replace text in one file exactly"
 
     def traits(self, args: EditInput) -> Traits:
         return Traits()

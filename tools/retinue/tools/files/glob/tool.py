@@ -27,7 +27,6 @@ from retinue.tools.errors import ToolError
 from retinue.tools.files import paths, ripgrep
 from retinue.tools.files.glob.constants import MAX_FILES
 from retinue.tools.files.glob.pattern import split
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
@@ -50,10 +49,9 @@ class Glob(Tool[GlobInput, GlobOutput]):
     name = "Glob"
     group = "files"
     search_hint = "find files by name"
-    Input = GlobInput
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Find files by their names, newest first"
 
     def traits(self, args: GlobInput) -> Traits:
         return READS

@@ -26,7 +26,6 @@ from retinue.tools.base import (
 from retinue.tools.errors import ToolError
 from retinue.tools.files import paths, ripgrep
 from retinue.tools.files.grep.constants import DEFAULT_HEAD, MAX_COLUMNS
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
@@ -73,10 +72,9 @@ class Grep(Tool[GrepInput, GrepOutput]):
     group = "files"
     search_hint = "search in files"
     max_result_chars = 20_000
-    Input = GrepInput
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Search the contents of files by a regular expression"
 
     def traits(self, args: GrepInput) -> Traits:
         return READS

@@ -21,7 +21,6 @@ from retinue.tools.files import disk, paths
 from retinue.tools.files.change import ChangeRefused, early
 from retinue.tools.files.codec import Text
 from retinue.tools.files.write.constants import WriteRefusal
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
 
@@ -42,10 +41,9 @@ class Write(Tool[WriteInput, WriteOutput]):
     name = "Write"
     group = "files"
     search_hint = "create or overwrite a file"
-    Input = WriteInput
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Create a file, or replace all of it"
 
     def traits(self, args: WriteInput) -> Traits:
         return Traits()

@@ -12,7 +12,6 @@ from retinue.tools.base import (
     ToolResult,
     Validation,
 )
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.shell.bash.constants import MAX_RESULT_CHARS
 from retinue.tools.shell.bash.content import content_of
 from retinue.tools.shell.bash.run import run_command
@@ -28,10 +27,9 @@ class Bash(Tool[BashInput, BashOutput]):
     search_hint = "run a command"
     max_result_chars = MAX_RESULT_CHARS
     fails_group = True
-    Input = BashInput
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Run one command in the shell"
 
     def subject(self, args: BashInput, ctx: ToolContext) -> Subject:
         return CommandSubject(args.command)
@@ -44,8 +42,8 @@ class Bash(Tool[BashInput, BashOutput]):
             return Refused("The command is empty.", _EMPTY)
         if "\0" in args.command or not is_unicode(args.command):
             return Refused("The command contains a null byte, or half of a surrogate pair.", _NO_CHARACTER)
-        if args.run_in_background:
-            return Refused("Background commands are not supported yet: run it in the foreground.", _BACKGROUND)
+        if args.run_in_background and ctx.background is None:
+            return Refused("There is no background here: run it in the foreground.", _BACKGROUND)
         if args.disable_sandbox:
             return Refused("dangerouslyDisableSandbox is not supported yet: leave it out.", _UNSANDBOXED)
         return None

@@ -17,7 +17,6 @@ from retinue.tools.base import (
     Traits,
 )
 from retinue.tools.ports import ChildRequest
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.agent.constants import DEFAULT_DEFINITION
 from retinue.tools.team.ports import connected, untrusted
 from retinue.tools.text import one_line
@@ -46,10 +45,10 @@ class Agent(Tool[AgentInput, AgentOutput]):
     search_hint = "start a sub-agent"
     idempotent = True
     needs_lease = False
-    Input = AgentInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Start a sub-agent that works and answers"
 
     def traits(self, args: AgentInput) -> Traits:
         """Children may run side by side: each of their own calls asks for its lease."""

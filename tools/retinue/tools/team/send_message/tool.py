@@ -7,7 +7,6 @@ from pydantic import Field, JsonValue
 from retinue.tools.base import Decision, OnProgress, Refused, Tool, ToolContext, ToolInput, ToolResult, Validation
 from retinue.tools.errors import ToolError
 from retinue.tools.ports import MailDraft
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.ports import ALLOWED, AnswerOutput, connected
 from retinue.tools.team.send_message.constants import MAX_MESSAGE, MAX_SUMMARY
 from retinue.tools.text import one_line
@@ -27,10 +26,10 @@ class SendMessage(Tool[SendMessageInput, AnswerOutput]):
     search_hint = "write to a teammate"
     idempotent = True
     needs_lease = False
-    Input = SendMessageInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Send a message to a teammate"
 
     def title(self, args: SendMessageInput) -> str:
         return f"Message to {one_line(args.to, 40)}: {_summary(args)}"

@@ -6,7 +6,6 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from retinue.tools.base import Decision, OnProgress, Tool, ToolContext, ToolInput, ToolResult
 from retinue.tools.ports import TaskDraft
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.ports import ALLOWED, AnswerOutput, answered, connected
 from retinue.tools.text import one_line
 
@@ -26,10 +25,10 @@ class TaskCreate(Tool[TaskCreateInput, AnswerOutput]):
     search_hint = "add to the task list"
     idempotent = True
     needs_lease = False
-    Input = TaskCreateInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Put a new task on the team's board"
 
     def title(self, args: TaskCreateInput) -> str:
         return f"New task: {one_line(args.subject)}"

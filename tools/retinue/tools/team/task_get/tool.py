@@ -7,7 +7,6 @@ from pydantic import ConfigDict, Field
 from retinue.tools.base import READS, Decision, OnProgress, Tool, ToolContext, ToolData, ToolInput, ToolResult, Traits
 from retinue.tools.errors import ToolError
 from retinue.tools.ports import TaskView
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.ports import ALLOWED, connected, task_line, untrusted
 from retinue.tools.text import one_line
 
@@ -28,10 +27,10 @@ class TaskGet(Tool[TaskGetInput, TaskGetOutput]):
     search_hint = "show a task"
     idempotent = True
     needs_lease = False
-    Input = TaskGetInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Show one task in full"
 
     def traits(self, args: TaskGetInput) -> Traits:
         return READS

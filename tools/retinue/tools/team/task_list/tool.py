@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from retinue.tools.base import READS, Decision, OnProgress, Tool, ToolContext, ToolData, ToolInput, ToolResult, Traits
 from retinue.tools.ports import TaskView
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.ports import ALLOWED, connected, task_line
 
 
@@ -22,10 +21,10 @@ class TaskList(Tool[TaskListInput, TaskListOutput]):
     search_hint = "show the task list"
     idempotent = True
     needs_lease = False
-    Input = TaskListInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Show the task board at a glance"
 
     def traits(self, args: TaskListInput) -> Traits:
         return READS

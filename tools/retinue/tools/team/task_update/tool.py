@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from retinue.tools.base import Decision, OnProgress, Refused, Tool, ToolContext, ToolInput, ToolResult, Validation
 from retinue.tools.ports import TaskChange
-from retinue.tools.prompts import prompt_beside
 from retinue.tools.team.ports import ALLOWED, AnswerOutput, answered, connected
 from retinue.tools.text import one_line
 
@@ -35,10 +34,10 @@ class TaskUpdate(Tool[TaskUpdateInput, AnswerOutput]):
     search_hint = "change or submit a task"
     idempotent = True
     needs_lease = False
-    Input = TaskUpdateInput
+    deadline_s = None
 
     def description(self) -> str:
-        return prompt_beside(__file__)
+        return "Change, take, hand over or submit a task"
 
     def title(self, args: TaskUpdateInput) -> str:
         what = f": {args.status}" if args.status else ""
