@@ -26,7 +26,7 @@ from retinue.agents.prompt import Facts
 from retinue.agents.records import AgentRecord
 from retinue.tools.base import READS, OnProgress, Tool, ToolContext, ToolData, ToolInput, ToolResult, Traits
 from retinue.tools.execution.calls import Lease
-from retinue.tools.ports import ShellOutcome, ShellRequest
+from retinue.tools.ports import RunningCommand, ShellOutcome, ShellRequest
 
 TARGET_MS = 1.0
 EARLY = 20
@@ -99,6 +99,11 @@ class Clean:
 
 
 class NoShell:
+    async def start(
+        self, request: ShellRequest, on_output: object = None, *, max_chars: int = 30_000
+    ) -> RunningCommand:
+        raise AssertionError(f"the benchmark runs no command: {request.command}")
+
     async def run(self, request: ShellRequest, on_output: object = None, *, max_chars: int = 30_000) -> ShellOutcome:
         raise AssertionError(f"the benchmark runs no command: {request.command}")
 

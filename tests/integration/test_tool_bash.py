@@ -121,7 +121,7 @@ async def test_what_stays_in_the_background_is_stopped_and_told(ctx: ToolContext
     [
         ({"command": " \n"}, "empty"),
         ({"command": "a\0b"}, "null byte"),
-        ({"command": "ls", "run_in_background": True}, "Background commands are not supported yet"),
+        ({"command": "ls", "run_in_background": True}, "There is no background here"),
         ({"command": "ls", "dangerouslyDisableSandbox": "true"}, "dangerouslyDisableSandbox is not supported yet"),
     ],
 )
@@ -135,9 +135,9 @@ async def test_a_timeout_above_the_ceiling_is_clamped(ctx: ToolContext) -> None:
     limits: list[float] = []
 
     class Shell(KeeperShell):
-        async def run(self, request, on_output=None, *, max_chars=30_000):
+        async def start(self, request, on_output=None, *, max_chars=30_000):
             limits.append(request.timeout_s)
-            return await super().run(request, on_output, max_chars=max_chars)
+            return await super().start(request, on_output, max_chars=max_chars)
 
     for timeout in (None, 5_000, 10_000_000):
         await run(replace(ctx, shell=Shell()), "true", timeout=timeout)

@@ -31,7 +31,7 @@ from retinue.tools.execution.calls import (
 )
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.files.state import FileState
-from retinue.tools.ports import ShellOutcome, ShellRequest
+from retinue.tools.ports import RunningCommand, ShellOutcome, ShellRequest
 from retinue.tools.registry.pool import assemble
 from retinue.tools.results.store import ResultStore
 
@@ -40,6 +40,11 @@ UNSAFE = Traits()
 
 
 class NoShell:
+    async def start(
+        self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
+    ) -> RunningCommand:
+        raise AssertionError("no shell in this test")
+
     async def run(
         self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
     ) -> ShellOutcome:

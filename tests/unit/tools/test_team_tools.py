@@ -16,6 +16,7 @@ from retinue.tools.ports import (
     ChildRequest,
     MailAnswer,
     MailDraft,
+    RunningCommand,
     ShellOutcome,
     TaskAnswer,
     TaskChange,
@@ -78,6 +79,9 @@ class Team:
 
 
 class NoShell:
+    async def start(self, *_args: object, **_kwargs: object) -> RunningCommand:
+        raise AssertionError("no shell here")
+
     async def run(self, *_args: object, **_kwargs: object) -> ShellOutcome:
         raise AssertionError("no shell here")
 

@@ -111,68 +111,6 @@ class ShellPort(Protocol):
         ...
 
 
-# --- commands in the background --------------------------------------------------------------------------------------
-
-BackgroundStatus = Literal["running", "completed", "failed", "stopped", "lost"]
-"""`lost`: it ended with its agent's process, and nobody knows how far it came."""
-
-
-class BackgroundTask(PortModel):
-    """A command that goes on, or went on, after its call had its result. It holds no lease.
-
-    moved_after_s   how long its call waited for it; None: it was asked for in the background
-    detail          in words, how it ended, where status and exit code do not say it
-    """
-
-    id: str
-    call_id: str
-    command: str
-    description: str = ""
-    output_file: str
-    moved_after_s: float | None = None
-    status: BackgroundStatus = "running"
-    exit_code: int | None = None
-    detail: str = ""
-    output_bytes: int = 0
-    duration_s: float = 0.0
-
-    @property
-    def is_running(self) -> bool:
-        return self.status == "running"
-
-
-class BackgroundPort(Protocol):
-    """The background tasks of one agent, which die with its process. `after_s`: how long a command may block a turn."""
-
-    @property
-    def after_s(self) -> float | None: ...
-
-    def output_file(self, task_id: str) -> Path:
-        """Where the output of that task belongs; its folder is there."""
-        ...
-
-    async def adopt(
-        self, task: BackgroundTask, command: RunningCommand, failed: Callable[[int], bool]
-    ) -> BackgroundTask:
-        """See to a command that was handed over, until its end, of which the agent is told once. `failed` judges codes.
-
-        Durable when this returns; when it raises, the command is stopped.
-        """
-        ...
-
-    def all(self) -> tuple[BackgroundTask, ...]:
-        """In the order of their beginnings, also those of earlier processes of the agent."""
-        ...
-
-    async def wait(self, task_id: str, timeout_s: float) -> BackgroundTask:
-        """How it stands at its end, or when the time is up. KeyError for a task that there is not."""
-        ...
-
-    async def stop(self, task_id: str) -> BackgroundTask:
-        """How it stands after it was ended. KeyError for a task that there is not."""
-        ...
-
-
 # --- the task board --------------------------------------------------------------------------------------------------
 
 TaskStatus = Literal["pending", "in_progress", "verifying", "merged", "done", "failed", "deleted"]
@@ -287,7 +225,7 @@ class ChildPort(Protocol):
 
 class SideQueryPort(Protocol):
     async def ask(self, prompt: str, *, system: str = "", max_tokens: int = 4_096) -> str:
-        """One question to a small model, which has no tools; its cost is the agent's. ToolError when it has no answer."""
+        """One question to a small model without tools; its cost is the agent's. ToolError when it has no answer."""
         ...
 
 

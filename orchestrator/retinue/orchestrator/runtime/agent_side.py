@@ -31,6 +31,7 @@ from retinue.tools.ports import (
     ChildRequest,
     MailAnswer,
     MailDraft,
+    RunningCommand,
     ShellOutcome,
     ShellPort,
     ShellRequest,
@@ -67,11 +68,18 @@ class OwnShell:
     shell: ShellPort
     owner: str
 
+    async def start(
+        self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
+    ) -> RunningCommand:
+        return await self.shell.start(self._marked(request), on_output, max_chars=max_chars)
+
     async def run(
         self, request: ShellRequest, on_output: Callable[[str], None] | None = None, *, max_chars: int = 30_000
     ) -> ShellOutcome:
-        request = replace(request, tag=f"{self.owner}/{request.tag}")
-        return await self.shell.run(request, on_output, max_chars=max_chars)
+        return await self.shell.run(self._marked(request), on_output, max_chars=max_chars)
+
+    def _marked(self, request: ShellRequest) -> ShellRequest:
+        return replace(request, tag=f"{self.owner}/{request.tag}")
 
 
 @dataclass(slots=True)

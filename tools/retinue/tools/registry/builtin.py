@@ -9,6 +9,8 @@ from retinue.tools.files.grep.tool import Grep
 from retinue.tools.files.read.tool import Read
 from retinue.tools.files.write.tool import Write
 from retinue.tools.shell.bash.tool import Bash
+from retinue.tools.shell.task_output.tool import TaskOutput
+from retinue.tools.shell.task_stop.tool import TaskStop
 from retinue.tools.team.agent.tool import Agent
 from retinue.tools.team.send_message.tool import SendMessage
 from retinue.tools.team.task_create.tool import TaskCreate
@@ -26,6 +28,8 @@ def builtin_tools() -> tuple[AnyTool, ...]:
         Glob(),
         Grep(),
         Bash(),
+        TaskOutput(),
+        TaskStop(),
         Agent(),
         SendMessage(),
         TaskCreate(),

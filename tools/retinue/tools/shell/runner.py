@@ -26,7 +26,7 @@ from retinue.tools.shell.reap import TAG
 from retinue.tools.shell.running import KeptCommand
 
 _START_KEEPER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import keeper; keeper.main()"
-_CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd)\b")
+CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class KeeperShell:
 
     def _message(self, request: ShellRequest, tag: str) -> bytes:
         """What the keeper reads first. The command's text stays as it is, unless it may change the directory."""
-        follows = _CHANGES_DIRECTORY.search(request.command) is not None
+        follows = CHANGES_DIRECTORY.search(request.command) is not None
         cwd_file = str(self._cwd_file(request)) if follows else ""
         last_act = shlex.quote(f"builtin pwd -P 2>/dev/null >|{shlex.quote(cwd_file)}")
         command = f"trap {last_act} EXIT; {request.command}" if follows else request.command

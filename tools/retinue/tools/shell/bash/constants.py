@@ -6,6 +6,9 @@ DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 MAX_RESULT_CHARS = 30_000
 NOTE_CHARS = 1_000
+SO_FAR_CHARS = 4_000
+GRACE_S = 5.0
+"""How much later than its call a command that may go on in the background is stopped: if nobody took it over."""
 
 EXIT_ONE_IS_NO_FAILURE = {
     "grep": "no match",

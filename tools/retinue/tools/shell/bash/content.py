@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from retinue.tools.shell.background.ports import BackgroundTask
 from retinue.tools.shell.bash.schema import BashOutput
 
 
 def content_of(data: BashOutput) -> str:
     notes: list[str] = []
+    if data.background is not None:
+        notes += _goes_on(data.background)
     if data.timed_out_after_ms is not None:
         notes.append(f"The command did not end within {data.timed_out_after_ms / 1000:g} s and was stopped.")
     elif data.exit_code:
@@ -23,7 +26,18 @@ def content_of(data: BashOutput) -> str:
     return "\n".join(part for part in (output, *(f"[{note}]" for note in notes)) if part)
 
 
+def _goes_on(task: BackgroundTask) -> list[str]:
+    moved = f"The command had not ended after {task.moved_after_s:g} s. " if task.moved_after_s is not None else ""
+    return [
+        f"{moved}It goes on in the background as task {task.id}; you are told when it ends. TaskOutput shows how it "
+        "stands and TaskStop ends it.",
+        f"Its output goes to {task.output_file}",
+    ]
+
+
 def _ending(data: BashOutput) -> str:
+    if data.exit_code is None:
+        return ""
     if data.exit_code < 0:
         return f"Ended by signal {-data.exit_code}"
     return f"Exit code {data.exit_code}" + (f": {data.meaning}" if data.meaning else "")

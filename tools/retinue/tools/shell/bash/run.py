@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from dataclasses import replace
@@ -10,42 +11,103 @@ from pathlib import Path
 from retinue.tools.base import ContextModifier, OnProgress, Progress, ToolContext, ToolResult
 from retinue.tools.errors import ToolError
 from retinue.tools.files.paths import is_inside
-from retinue.tools.ports import ShellOutcome, ShellRequest
-from retinue.tools.shell.bash.constants import DEFAULT_TIMEOUT_MS, MAX_RESULT_CHARS, MAX_TIMEOUT_MS, NOTE_CHARS
+from retinue.tools.ports import RunningCommand, ShellOutcome, ShellRequest
+from retinue.tools.shell.background.ports import BackgroundTask, background_id
+from retinue.tools.shell.bash.constants import (
+    DEFAULT_TIMEOUT_MS,
+    MAX_RESULT_CHARS,
+    MAX_TIMEOUT_MS,
+    NOTE_CHARS,
+    SO_FAR_CHARS,
+)
+from retinue.tools.shell.bash.detach import terms_of
 from retinue.tools.shell.bash.schema import BashInput, BashOutput
 from retinue.tools.shell.bash.semantics import judge
+from retinue.tools.shell.runner import CHANGES_DIRECTORY
+from retinue.tools.shell.running import read_part
 from retinue.tools.threads import in_thread
 
 _PROGRESS_CHARS = 2_000
 
 
 async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[BashOutput]:
+    """To its end, to its time-out, or to where it goes on in the background."""
     cwd, notes = await in_thread(_start, ctx)
-    timeout_ms = min(args.timeout or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
-    output_file = await in_thread(_output_file, ctx)
+    port = ctx.background
+    terms = terms_of(args, port.after_s if port else None, background=port is not None)
+    key = ctx.key or f"{ctx.agent}/{ctx.call_id}"
+    home = port.output_file(background_id(key)) if port else None
+    output_file = home if home and args.run_in_background else await in_thread(_output_file, ctx)
     request = ShellRequest(
         command=args.command,
         cwd=cwd,
         env=ctx.env,
-        timeout_s=timeout_ms / 1000,
+        timeout_s=terms.timeout_s,
         output_file=output_file,
         keep_fds=ctx.lease_fds,
-        tag=ctx.key or f"{ctx.agent}/{ctx.call_id}",
+        tag=key,
+        background_s=terms.background_s,
+    )
+    command = await ctx.shell.start(
+        request, lambda text: on_progress(Progress(text[-_PROGRESS_CHARS:])), max_chars=MAX_RESULT_CHARS - NOTE_CHARS
     )
     kept = False
     try:
-        outcome = await ctx.shell.run(
-            request,
-            lambda text: on_progress(Progress(text[-_PROGRESS_CHARS:])),
-            max_chars=MAX_RESULT_CHARS - NOTE_CHARS,
-        )
+        if port and home and await _outlasts(command, terms.wait_s) and await command.hand_over(home):
+            task = _task(args, ctx, background_id(key), command, None if args.run_in_background else terms.wait_s)
+            task = await port.adopt(task, command, lambda code: judge(args.command, code).failed)
+            kept = True
+            return ToolResult(await _so_far(args.command, task, notes))
+        outcome = await command.wait()
         kept = outcome.truncated
+    except BaseException:
+        await command.stop()
+        raise
     finally:
         if not kept:
-            output_file.unlink(missing_ok=True)
+            command.output_file.unlink(missing_ok=True)
     modifier, moved = await in_thread(_after, outcome, cwd, ctx)
-    data = _output(args.command, outcome, timeout_ms, output_file if kept else None, [*notes, *moved])
+    timeout_ms = min(args.timeout or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
+    data = _output(args.command, outcome, timeout_ms, command.output_file if kept else None, [*notes, *moved])
     return ToolResult(data, is_error=data.failed, context_modifier=modifier)
+
+
+async def _outlasts(command: RunningCommand, wait_s: float | None) -> bool:
+    """Whether the command still runs when its call has waited for as long as it does; None: to its end."""
+    if wait_s is None:
+        return False
+    try:
+        async with asyncio.timeout(wait_s):
+            await command.wait()
+    except TimeoutError:
+        return True
+    return False
+
+
+def _task(
+    args: BashInput, ctx: ToolContext, task_id: str, command: RunningCommand, waited_s: float | None
+) -> BackgroundTask:
+    return BackgroundTask(
+        id=task_id,
+        call_id=ctx.call_id,
+        command=args.command,
+        description=args.description,
+        output_file=str(command.output_file),
+        moved_after_s=waited_s,
+    )
+
+
+async def _so_far(command: str, task: BackgroundTask, notes: list[str]) -> BashOutput:
+    part = await in_thread(read_part, Path(task.output_file), SO_FAR_CHARS) if task.moved_after_s is not None else None
+    if CHANGES_DIRECTORY.search(command):
+        notes = [*notes, "The working directory of later commands stays as it was"]
+    return BashOutput(
+        output=part.text if part else "",
+        exit_code=None,
+        failed=False,
+        background=task,
+        cwd_note="; ".join(notes),
+    )
 
 
 def _start(ctx: ToolContext) -> tuple[Path, list[str]]:
