@@ -73,7 +73,51 @@ async def test_a_file_that_is_too_many_tokens_is_shown_in_part_and_a_range_that_
         await use(Read(), ctx, file_path="a.txt", limit=200)
     (ctx.root / "b.txt").write_text("y" * 200_000)
     with pytest.raises(ToolError, match=r"Line 1 alone is larger than 25,000 tokens. Use Grep"):
-        await use(Read(), ctx, file_path="b.txt")
+        await use(Read(), ctx, file_path="b.txt", limit=1)
+
+
+async def test_long_lines_are_cut_unless_their_range_was_given(ctx: ToolContext) -> None:
+    (ctx.root / "a.txt").write_text("x" * 2_500 + "\nshort\n")
+    assert await use(Read(), ctx, file_path="a.txt") == (
+        f"1\t{'x' * 2_000}… [500 more characters]\n2\tshort\n<system-reminder>1 lines are too long and shown in part; "
+        "give `offset` and `limit` to see them.</system-reminder>"
+    )
+    with pytest.raises(ToolError, match="5: Only a part"):
+        await use(Write(), ctx, file_path="a.txt", content="x")
+    assert "x" * 2_500 in await use(Read(), ctx, file_path="a.txt", limit=5)
+    await use(Write(), ctx, file_path="a.txt", content="x")
+
+
+async def test_the_same_part_of_an_unchanged_file_is_shown_once_until_it_is_asked_for_again(ctx: ToolContext) -> None:
+    file = ctx.root / "a.txt"
+    file.write_text("one\ntwo\n")
+    whole = await use(Read(), ctx, file_path="a.txt")
+    assert "has not changed since you read this part" in await use(Read(), ctx, file_path="a.txt", offset=1)
+    assert await use(Read(), ctx, file_path="a.txt") == whole  # who asks again has lost it
+    assert "has not changed" in await use(Read(), ctx, file_path="a.txt")
+    assert "1\tone" in await use(Read(), ctx, file_path="a.txt", limit=1)
+    os.utime(file)
+    assert "has not changed" in await use(Read(), ctx, file_path="a.txt", limit=1)
+    file.write_text("ONE\ntwo\n")
+    assert "1\tONE" in await use(Read(), ctx, file_path="a.txt", limit=1)
+    await use(Edit(), ctx, file_path="a.txt", old_string="ONE", new_string="1")
+    assert "1\t1" in await use(Read(), ctx, file_path="a.txt", limit=1)
+
+
+async def test_being_told_that_nothing_changed_keeps_the_right_to_change_the_file(ctx: ToolContext) -> None:
+    (ctx.root / "a.txt").write_text("one\n")
+    await use(Read(), ctx, file_path="a.txt")
+    await use(Read(), ctx, file_path="a.txt")
+    await use(Write(), ctx, file_path="a.txt", content="two\n")
+    assert (ctx.root / "a.txt").read_text() == "two\n"
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/version", "/sys/kernel/uevent_seqnum"])
+async def test_the_files_of_the_kernel_are_refused(ctx: ToolContext, path: str) -> None:
+    (ctx.root / "link").symlink_to(path)
+    for name in (path, "link"):
+        with pytest.raises(ToolError, match="belongs to the kernel"):
+            await use(Read(), ctx, file_path=name)
 
 
 async def test_an_empty_file_and_an_offset_behind_the_end_are_told_apart(ctx: ToolContext) -> None:
@@ -87,9 +131,7 @@ async def test_an_empty_file_and_an_offset_behind_the_end_are_told_apart(ctx: To
     ("name", "content", "message"),
     [
         ("a.bin", b"a\0b", "binary"),
-        ("a.png", b"\x89PNG", "images is not supported yet"),
-        ("a.PDF", b"%PDF", "PDF files is not supported yet"),
-        ("a.ipynb", b"{}", "notebooks is not supported yet"),
+        ("a.bmp", b"BM\0\0\0\0", "binary"),
     ],
 )
 async def test_what_is_no_text_is_refused(ctx: ToolContext, name: str, content: bytes, message: str) -> None:
@@ -137,7 +179,7 @@ async def test_old_encodings_are_read_and_edited_as_they_are(ctx: ToolContext) -
 
 
 async def test_a_file_too_large_for_memory_is_read_by_range(ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retinue.tools.files.read.tool.WHOLE_FILE_BYTES", 1_000)
+    monkeypatch.setattr("retinue.tools.files.read.text.WHOLE_FILE_BYTES", 1_000)
     (ctx.root / "a.log").write_text("".join(f"line {n}\n" for n in range(1, 1_001)))
     assert await use(Read(), ctx, file_path="a.log", offset=500, limit=2) == (
         "500\tline 500\n501\tline 501\n"
@@ -221,7 +263,7 @@ async def test_several_places_need_replace_all(ctx: ToolContext) -> None:
         ({"file_path": "a.txt", "old_string": "a", "new_string": "a"}, "1: old_string and new_string are the same"),
         ({"file_path": "a.txt", "old_string": "", "new_string": "x"}, "3: .* exists and has content"),
         ({"file_path": "b.txt", "old_string": "a", "new_string": "x"}, "4: File does not exist"),
-        ({"file_path": "a.ipynb", "old_string": "a", "new_string": "x"}, "5: Notebooks are not supported yet"),
+        ({"file_path": "a.ipynb", "old_string": "a", "new_string": "x"}, "5: .* is a notebook: use NotebookEdit"),
         ({"file_path": "unread.txt", "old_string": "a", "new_string": "x"}, "6: .* has not been read yet"),
         ({"file_path": "a.txt", "old_string": "zzz", "new_string": "x"}, "8: old_string was not found"),
     ],

@@ -39,7 +39,13 @@ def test_pages_follow_one_another_without_gap_or_overlap() -> None:
 
 def test_a_line_too_long_for_any_result_names_the_way_out() -> None:
     with pytest.raises(ToolError, match="Use Grep"):
-        window(["x" * 100_001], None, None)
+        window(["x" * 100_001], None, 1)
+
+
+def test_a_long_line_is_cut_and_the_window_is_not_the_whole() -> None:
+    view = window(["x" * 2_001, "y"], None, None)
+    assert view.lines == ("x" * 2_000 + "… [1 more characters]", "y")
+    assert (view.shortened, view.whole) == (1, False)
 
 
 def test_numbers_start_where_the_window_does() -> None:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
 from retinue.tools.errors import ToolError
@@ -27,9 +28,13 @@ class Snapshot:
     data: bytes
     stat: os.stat_result
 
-    def seen(self, *, partial: bool) -> Seen:
+    def seen(self, *, partial: bool, shown: str = "") -> Seen:
         return Seen(
-            mtime_ns=self.stat.st_mtime_ns, size=self.stat.st_size, digest=digest_of(self.data), partial=partial
+            mtime_ns=self.stat.st_mtime_ns,
+            size=self.stat.st_size,
+            digest=digest_of(self.data),
+            partial=partial,
+            shown=shown,
         )
 
 
@@ -65,6 +70,14 @@ def take(path: Path, *, limit: int = MAX_EDIT_BYTES) -> Snapshot | None:
         if found.st_size > limit:
             raise TooLarge(f"{path} is too large to be changed by this tool ({found.st_size:,} bytes).")
         return Snapshot(file.read(), found)
+
+
+def whole(file: BufferedReader, descriptor: int, limit: int, named: Path) -> Snapshot:
+    """All of an open file. ToolError when it is larger than the limit."""
+    found = os.fstat(descriptor)
+    if found.st_size > limit:
+        raise ToolError(f"{named} is {found.st_size:,} bytes; files of its kind are read up to {limit:,}.")
+    return Snapshot(file.read(limit + 1), found)
 
 
 def replace(path: Path, data: bytes, before: Snapshot | None) -> Snapshot:

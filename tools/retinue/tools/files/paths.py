@@ -12,6 +12,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.text import is_unicode
 
 _SUGGESTION_POOL = 5_000
+_KERNEL = ("/proc", "/sys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,12 @@ def absolute(text: str, ctx: ToolContext) -> Path:
 
 
 def locate(text: str, ctx: ToolContext) -> Place:
-    """ToolError when the path, or what its links lead to, lies inside a `.git`."""
+    """ToolError when the path, or what its links lead to, lies inside a `.git`, or is no file of a disk."""
     named = absolute(text, ctx)
     real = Path(os.path.realpath(named))
     for path in (named, real):
         refuse_git(path)
+        refuse_kernel(path)
     return Place(named, real)
 
 
@@ -44,6 +46,12 @@ def refuse_git(path: Path) -> None:
     """Only git changes the inside of a repository: a planted hook or filter would run with the rights of others."""
     if any(part.casefold() == ".git" for part in path.parts):
         raise ToolError(f"{path}: files inside .git are not open to file tools; use git commands in the shell.")
+
+
+def refuse_kernel(path: Path) -> None:
+    """What looks like files there are the insides of processes and devices: secrets, and reads that never end."""
+    if any(path.is_relative_to(folder) for folder in _KERNEL):
+        raise ToolError(f"{path} belongs to the kernel: it is not open to file tools.")
 
 
 def is_inside(path: Path, ctx: ToolContext) -> bool:

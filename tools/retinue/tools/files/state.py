@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict
 class Seen(BaseModel):
     """One file as it was last read or written: modification time in ns, size, and a digest of the bytes.
 
-    `partial` is true when the model saw only a part, which is not enough to overwrite the whole.
+    `partial` is true when the model saw only a part, which is not enough to overwrite the whole. `shown` names the part
+    that the last Read showed, empty when it may not be pointed back to.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -20,6 +21,7 @@ class Seen(BaseModel):
     size: int
     digest: str
     partial: bool = False
+    shown: str = ""
 
 
 class FileState:

@@ -102,10 +102,8 @@ def _check_words(args: EditInput) -> None:
         raise ChangeRefused(
             "old_string and new_string are the same: there is nothing to change.", EditRefusal.SAME_TEXT
         )
-    if args.file_path.endswith(".ipynb"):
-        raise ChangeRefused(
-            "Notebooks are not supported yet: Edit would break their structure. Use the shell.", EditRefusal.NOTEBOOK
-        )
+    if args.file_path.casefold().endswith(".ipynb"):
+        raise ChangeRefused(f"{args.file_path} is a notebook: use NotebookEdit.", EditRefusal.NOTEBOOK)
 
 
 def _perform(args: EditInput, place: paths.Place, ctx: ToolContext) -> EditOutput:
