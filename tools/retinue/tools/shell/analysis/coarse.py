@@ -24,6 +24,11 @@ _LEADS = names(
 _MAX_PIECES = 4_000
 
 
+def is_cut(text: str) -> bool:
+    """Whether the text has more pieces than are looked at."""
+    return len(text) > _MAX_PIECES and len(set(_SEPARATORS.split(_JOINED.sub("", text)))) > _MAX_PIECES
+
+
 def coarse_commands(text: str) -> Iterator[tuple[Word, ...]]:
     """Each piece between separators, whatever quotes say, without words that only lead to a command."""
     pieces = dict.fromkeys(_SEPARATORS.split(_JOINED.sub("", text)))

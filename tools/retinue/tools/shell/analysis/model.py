@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from retinue.tools.permissions.rules import Rule
+
 Shell = Literal["bash", "zsh"]
 Outcome = Literal["read-only", "allow", "ask", "deny", "hard-stop"]
 DisplayClass = Literal["search", "read", "list"]
@@ -123,17 +125,23 @@ def as_written(path: str) -> str:
     return path
 
 
-def finds_nothing(_pattern: str) -> Iterable[str]:
-    """For a disk that nobody looks at: no glob finds anything."""
+def finds_nothing(_pattern: str) -> Iterable[str | None]:
+    """For a disk that nobody looks at: no glob finds anything, and no folder holds any."""
     return ()
+
+
+def is_ours(_folder: str) -> bool:
+    """For a disk that nobody looks at: git finds the repository of the workspace wherever it runs."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`allowed` are directories besides `cwd`.
+    """`root` is the workspace that `cwd` lies in, `cwd` itself when empty; `allowed` are directories besides these.
 
-    The disk is reached through two functions that must not raise: `real` follows the links of an absolute path, and
-    `expand` names what an absolute glob finds.
+    The disk is reached through functions that must not raise: `real` follows the links of an absolute path, `expand`
+    names what an absolute glob finds, `below` the files in a folder and all folders in it (both say None for more than
+    they look at), and `ours` tells whether git, run in a folder, finds the repository of the workspace and no other.
     """
 
     command: str
@@ -143,25 +151,31 @@ class Request:
     allowed: tuple[str, ...] = ()
     rules: Rules = NO_RULES
     real: Callable[[str], str] = as_written
-    expand: Callable[[str], Iterable[str]] = finds_nothing
+    expand: Callable[[str], Iterable[str | None]] = finds_nothing
+    below: Callable[[str], Iterable[str | None]] = finds_nothing
+    ours: Callable[[str], bool] = is_ours
+    root: str = ""
 
 
 class Place(NamedTuple):
-    """What paths are judged by: `bases` are all directories in which a command may run."""
+    """What paths are judged by: `bases` are all folders in which a command may run, the first root the workspace."""
 
     bases: tuple[str, ...]
     roots: tuple[str, ...]
     real_roots: tuple[str, ...]
     home: str
     real: Callable[[str], str]
-    expand: Callable[[str], Iterable[str]]
+    expand: Callable[[str], Iterable[str | None]]
+    below: Callable[[str], Iterable[str | None]]
+    ours: Callable[[str], bool]
 
     def inside(self, path: str) -> bool:
         """Whether an absolute path lies in an allowed directory, as it is named and with its links followed."""
-        return _under(path, self.roots) and _under(self.real(path), self.real_roots)
+        return under(path, self.roots) and under(self.real(path), self.real_roots)
 
 
-def _under(path: str, roots: tuple[str, ...]) -> bool:
+def under(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether an absolute path is one of these directories, or lies in one."""
     return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
 
 
@@ -191,7 +205,7 @@ class Verdict(NamedTuple):
     causes: tuple[Reason, ...] = ()
     parts: tuple[Part, ...] = ()
     needs: tuple[Need, ...] = ()
-    rule: str | None = None
+    decided_by: Rule | None = None
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -199,6 +213,11 @@ class Verdict(NamedTuple):
         if self.outcome not in ("ask", "hard-stop"):
             return self.causes
         return tuple(dict.fromkeys((*self.causes, *(need.reason for need in self.needs))))
+
+    @property
+    def rule(self) -> str | None:
+        """The rule that decided, as it was written."""
+        return None if self.decided_by is None else str(self.decided_by)
 
     @property
     def concurrency_safe(self) -> bool:

@@ -17,14 +17,19 @@ _UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI |
 
 def place(request: Request) -> Place:
     """Where a command begins."""
-    roots, home = _normal(request.cwd, request.allowed, request.home)
-    real_roots = tuple(request.real(root) for root in roots)
-    return Place(roots[:1], roots, real_roots, home, request.real, request.expand)
+    cwd, roots, home = _normal(request.cwd, request.root or request.cwd, request.allowed, request.home)
+    real = request.real
+    real_roots = tuple(map(real, roots))
+    return Place((cwd,), roots, real_roots, home, real, request.expand, request.below, request.ours)
 
 
 @lru_cache(maxsize=64)
-def _normal(cwd: str, allowed: tuple[str, ...], home: str) -> tuple[tuple[str, ...], str]:
-    return tuple(posixpath.normpath(path) for path in (cwd, *allowed)), posixpath.normpath(home)
+def _normal(cwd: str, root: str, allowed: tuple[str, ...], home: str) -> tuple[str, tuple[str, ...], str]:
+    return (
+        posixpath.normpath(cwd),
+        tuple(dict.fromkeys(map(posixpath.normpath, (root, *allowed)))),
+        posixpath.normpath(home),
+    )
 
 
 def outside(word: Word, where: Place) -> str | None:
@@ -61,6 +66,15 @@ def candidates(word: Word, where: Place) -> list[str | None]:
     return [posixpath.normpath(posixpath.join(base, text)) for base in where.bases]
 
 
+def named_paths(word: Word, where: Place) -> list[str | None]:
+    """As `candidates`, and each file that a glob finds: to look for what is forbidden."""
+    paths = candidates(word, where)
+    if word.traits & Trait.GLOB and None not in paths:
+        text = (_home(word.value, where.home) if word.traits & Trait.TILDE else None) or word.value
+        paths.extend(path for base in where.bases for path in where.expand(posixpath.join(base, text)))
+    return paths
+
+
 def _home(text: str, home: str) -> str | None:
     if text == "~" or text.startswith("~/"):
         return home + text[1:]
@@ -77,7 +91,7 @@ def _before_glob(text: str) -> str | None:
     return "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
 
 
-def _through_glob(text: str, base: str, where: Place) -> Iterable[str]:
+def _through_glob(text: str, base: str, where: Place) -> Iterable[str | None]:
     """What lies behind directories that a glob finds: one of them may be a link that leads out."""
     parts = text.rstrip("/").split("/")
     if not any(c in part for part in parts[:-1] for c in _GLOB_CHARACTERS):

@@ -62,6 +62,8 @@ def _command(words: Sequence[Word], where: Place, table: Table, shell: Shell) ->
     if entry is None or " " in program.value:
         return f"{program.value} is not in the table"
     rest = words[1:]
+    if program.value == "git" and not all(map(where.ours, where.bases)):
+        return "git would use another repository than the workspace's, and run what that one configures"
     if entry.sub:
         return _sub_command(entry, rest, where, table)
     return _against(entry, rest, where)
@@ -100,11 +102,18 @@ def _sub_command(entry: Entry, words: Sequence[Word], where: Place, table: Table
     return _against(inner, words[at + 1 :], where)
 
 
+def may_become_flag(entry: Entry, words: Sequence[Word]) -> Word | None:
+    """The first glob that might find a file named like a flag which the command must not have."""
+    if entry.globs == "any":
+        return None
+    globs = (word for word in words if word.traits & Trait.GLOB)
+    return next((word for word in globs if entry.globs == "no" or not _ANCHORED.match(word.raw)), None)
+
+
 def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
-    if entry.globs != "any":
-        for word in words:
-            if word.traits & Trait.GLOB and (entry.globs == "no" or not _ANCHORED.match(word.raw)):
-                return f"{word.raw} may become a flag of {entry.name}"
+    flag = may_become_flag(entry, words)
+    if flag is not None:
+        return f"{flag.raw} may become a flag of {entry.name}"
     unscanned = UNSCANNED.get(entry.args)
     if unscanned is not None:
         why = unscanned(words, where)

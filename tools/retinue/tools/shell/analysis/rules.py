@@ -5,7 +5,7 @@ A deny or ask rule fits as soon as any reading of any command fits it; an allow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,18 +21,28 @@ from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION
 _SAFE_IN_ARGUMENTS = frozenset(("$HOME", "${HOME}", "$PWD", "${PWD}"))
 _FIND_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"))
+_READERS = frozenset(("Read",))
+_EDITORS = frozenset(("Edit", "Write", "NotebookEdit"))
 _GIT_REDIRECTED = frozenset(("-c", "--config-env", "--git-dir", "--work-tree", "--exec-path"))
+
+
+FileRules = tuple[tuple[Rule, PathFits], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ShellRules:
-    """The rules that speak of commands, and those that speak of files."""
+    """The rules that speak of commands, and those that speak of files that commands read or change.
 
-    deny: tuple[Rule, ...]
-    ask: tuple[Rule, ...]
-    allow: tuple[Rule, ...]
-    deny_read: tuple[tuple[Rule, PathFits], ...]
-    deny_edit: tuple[tuple[Rule, PathFits], ...]
+    What may not be read may not be changed either, so a rule that denies reading is among both.
+    """
+
+    deny: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    allow: tuple[Rule, ...] = ()
+    deny_read: FileRules = ()
+    deny_edit: FileRules = ()
+    ask_read: FileRules = ()
+    ask_edit: FileRules = ()
 
     @property
     def allows_all(self) -> Rule | None:
@@ -40,8 +50,9 @@ class ShellRules:
         return next((rule for rule in self.allow if rule.content is None), None)
 
     @property
-    def is_empty(self) -> bool:
-        return not (self.deny or self.ask or self.allow or self.deny_read or self.deny_edit)
+    def forbids_nothing(self) -> bool:
+        """Whether only allow rules are among them."""
+        return not (self.deny or self.ask or self.deny_read or self.deny_edit or self.ask_read or self.ask_edit)
 
     @property
     def restricts_some(self) -> bool:
@@ -49,24 +60,50 @@ class ShellRules:
         return any(rule.content is not None for rule in (*self.deny, *self.ask))
 
 
-NO_SHELL_RULES = ShellRules((), (), (), (), ())
+NO_SHELL_RULES = ShellRules()
 
 
 def compile_rules(rules: Rules, cwd: str, home: str) -> ShellRules:
-    """A deny or ask rule that cannot be read forbids everything; such an allow rule allows nothing."""
+    """Of rules as written. A deny or ask rule that cannot be read forbids everything; such an allow rule nothing."""
     if not (rules.allow or rules.ask or rules.deny):
         return NO_SHELL_RULES
-    anchors = Anchors(Path(cwd), Path(home))
-    deny = [_parsed(text, "deny") for text in rules.deny]
-    ask = [_parsed(text, "ask") for text in rules.ask]
-    allow = [_parsed(text, "allow") for text in rules.allow]
-    return ShellRules(
-        deny=_about_commands(deny),
-        ask=_about_commands(ask),
-        allow=_about_commands(allow),
-        deny_read=_about_files(deny, "Read", anchors),
-        deny_edit=_about_files(deny, "Edit", anchors),
+    lists: tuple[tuple[Behavior, tuple[str, ...]], ...] = (
+        ("deny", rules.deny),
+        ("ask", rules.ask),
+        ("allow", rules.allow),
     )
+    parsed = (_parsed(text, behavior) for behavior, texts in lists for text in texts)
+    return shell_rules([rule for rule in parsed if rule is not None], Anchors(Path(cwd), Path(home)), _is_about_bash)
+
+
+def shell_rules(rules: Iterable[Rule], anchors: Anchors, is_about: Callable[[Rule], bool]) -> ShellRules:
+    """`is_about` tells the rules for the shell tool from those for others."""
+    rules = tuple(rules)
+
+    def commands(behavior: Behavior) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if rule.behavior == behavior and is_about(rule))
+
+    def files(behavior: Behavior, tools: frozenset[str]) -> FileRules:
+        about = (rule for rule in rules if rule.behavior == behavior and rule.tool in tools)
+        return tuple((rule, _path_fits(rule, anchors)) for rule in about)
+
+    return ShellRules(
+        deny=commands("deny"),
+        ask=commands("ask"),
+        allow=commands("allow"),
+        deny_read=files("deny", _READERS),
+        deny_edit=files("deny", _EDITORS | _READERS),
+        ask_read=files("ask", _READERS),
+        ask_edit=files("ask", _EDITORS),
+    )
+
+
+def _path_fits(rule: Rule, anchors: Anchors) -> PathFits:
+    return _any_path if rule.content is None else path_matcher(rule.content, rule.behavior, anchors)
+
+
+def _any_path(_path: str, _may_be_folder: bool) -> bool:
+    return True
 
 
 def _parsed(text: str, behavior: Behavior) -> Rule | None:
@@ -76,16 +113,8 @@ def _parsed(text: str, behavior: Behavior) -> Rule | None:
         return None if behavior == "allow" else Rule(behavior, "Bash")
 
 
-def _about_commands(rules: Iterable[Rule | None]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in rules if rule is not None and rule.tool in ("Bash", "*"))
-
-
-def _about_files(rules: Iterable[Rule | None], tool: str, anchors: Anchors) -> tuple[tuple[Rule, PathFits], ...]:
-    return tuple(
-        (rule, path_matcher(rule.content, "deny", anchors))
-        for rule in rules
-        if rule is not None and rule.tool == tool and rule.content is not None
-    )
+def _is_about_bash(rule: Rule) -> bool:
+    return rule.tool in ("Bash", "*")
 
 
 def readings(words: Sequence[Word]) -> Iterator[str]:

@@ -107,7 +107,17 @@ def _compile_flags(text: str) -> dict[str, int]:
 @lru_cache(maxsize=1)
 def builtin_table() -> Table:
     """The table that is part of the program."""
-    text = files("retinue.tools.shell.analysis").joinpath("readonly.toml").read_text(encoding="utf-8")
+    return _table("readonly.toml")
+
+
+@lru_cache(maxsize=1)
+def edit_table() -> Table:
+    """Commands that only make, change, move and remove the files that they name."""
+    return _table("edits.toml")
+
+
+def _table(name: str) -> Table:
+    text = files("retinue.tools.shell.analysis").joinpath(name).read_text(encoding="utf-8")
     return compile_table({name: EntryData.model_validate(entry) for name, entry in tomllib.loads(text).items()})
 
 
