@@ -18,6 +18,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.files.codec import Offsets, Text, decode, is_binary
 from retinue.tools.files.edit.apply import find, splice
 from retinue.tools.files.edit.tool import Edit, EditInput
+from retinue.tools.files.read.text import kind_by
 from retinue.tools.files.read.tool import Read, ReadInput
 from retinue.tools.files.state import FileState
 from retinue.tools.files.write.tool import Write, WriteInput
@@ -32,7 +33,7 @@ ENCODINGS = {
 PIECES = ["\n", "\r\n", "\r", "a", "b", "ab", "é", "\u201cq\u201d", "\u2018", "\t", " ", "𝄞", '"', "'"]
 pieces = st.lists(st.sampled_from(PIECES), max_size=30)
 texts = pieces.map("".join)
-contents = st.one_of(st.binary(max_size=200), texts.map(str.encode))
+contents = st.one_of(st.binary(max_size=200), texts.map(str.encode)).filter(lambda d: kind_by(d, ".txt") == "text")
 
 
 @given(st.binary(max_size=300))
