@@ -77,7 +77,7 @@ async def fetch(
     *,
     local_hosts: frozenset[str] = frozenset(),
     resolver: Resolve = resolve,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: Limits = Limits(),
     tls: ssl.SSLContext | None = None,
 ) -> Page | Elsewhere:
     """Follows redirects within the host. ToolError for what cannot be, or may not be, fetched."""
@@ -113,8 +113,8 @@ async def checked_addresses(target: Target, local_hosts: frozenset[str], resolve
     for address in addresses:
         if (why := refusal(address)) is not None:
             raise ToolError(
-                f"{target.host} leads to {one_line(address, 60)}, which is not fetched: {why}. A host of your own can be "
-                "allowed under web.local_hosts."
+                f"{target.host} leads to {one_line(address, 60)}, which is not fetched: {why}. "
+                "A host of your own can be allowed under web.local_hosts."
             )
     return addresses
 
@@ -130,16 +130,20 @@ async def _first_that_connects(
             try:
                 return await _ask(client, target, address, limits.max_bytes)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                tried.append(one_line(str(error) or type(error).__name__))
+                tried.append(_words(error))
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise ToolError(f"{target.host} could not be read: {one_line(str(error) or type(error).__name__)}.") from None
+                raise ToolError(f"{target.host} could not be read: {_words(error)}.") from None
     raise ToolError(f"{target.host} could not be reached: {'; '.join(dict.fromkeys(tried))}.")
 
 
+def _words(error: Exception) -> str:
+    return one_line(str(error) or type(error).__name__)
+
+
 async def _ask(client: httpx2.AsyncClient, target: Target, address: str, max_bytes: int) -> Page | Elsewhere:
-    request = client.build_request(
-        "GET", target.at(address), headers={**HEADERS, "Host": target.authority}, extensions={"sni_hostname": target.host}
-    )
+    headers = {**HEADERS, "Host": target.authority}
+    extensions = {"sni_hostname": target.host}
+    request = client.build_request("GET", target.at(address), headers=headers, extensions=extensions)
     response = await client.send(request, stream=True, follow_redirects=False)
     try:
         where = response.headers.get("location")

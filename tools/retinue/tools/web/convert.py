@@ -13,16 +13,29 @@ from urllib.parse import urljoin, urlsplit
 from bs4 import BeautifulSoup
 from markdownify import ATX, MarkdownConverter
 
-CPU_S = 20
+CPU_S = 10
 MEMORY_BYTES = 1024 * 1024 * 1024
 MAX_CHARS = 1_000_000
-_UNSEEN = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "nav", "form", "link", "meta")
+_UNSEEN = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "object",
+    "canvas",
+    "nav",
+    "form",
+    "link",
+    "meta",
+)
 _BLANK_LINES = re.compile(r"\n\s*\n\s*\n+")
 
 
 def to_markdown(html: bytes, url: str = "", charset: str | None = None) -> str:
     """What a reader sees of the page; links are absolute. Nested too deeply for Markdown, it becomes plain text."""
-    soup = BeautifulSoup(html, "html.parser", from_encoding=charset)
+    soup = BeautifulSoup(html, "lxml", from_encoding=charset)
     for tag in soup.find_all(_UNSEEN):
         tag.extract()
     title = soup.title.get_text(" ", strip=True) if soup.title else ""

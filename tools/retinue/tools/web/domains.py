@@ -22,7 +22,7 @@ def rule_fits(content: str, name: str) -> bool:
 
 
 def fits(pattern: str, host: str) -> bool:
-    """`h` is that host alone; `*.h` all below it, at any depth, but not `h`; `*` all; any other `*` is part of a label."""
+    """`h` is that host alone; `*.h` all below it, but not `h`; `*` all; any other `*` is part of one label."""
     host = normal(host)
     return bool(host) and _compiled(pattern).fullmatch(host) is not None
 

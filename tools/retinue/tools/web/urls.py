@@ -1,4 +1,4 @@
-"""A URL as the model wrote it, taken apart once: the host that a rule is asked about is the host that is connected to."""
+"""A URL as the model wrote it, taken apart once: the host that rules are asked about is the one connected to."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def parse(text: str, local_hosts: AbstractSet[str] = frozenset(), *, base: Targe
         raise ToolError(f"{one_line(text)} is no web address: it must start with https://.")
     if url.userinfo:
         raise ToolError("The URL holds a user name or password: pages behind a login are not fetched.")
-    _check_host(host)
+    host = _checked_host(host)
     path = url.raw_path.decode("ascii")
     target = Target(url.scheme, host, _DEFAULT_PORTS[url.scheme] if port is None else port, path)
     if not 0 < target.port < 65_536:
@@ -77,14 +77,13 @@ def _upgraded(target: Target) -> Target:
     return Target("https", target.host, 443 if target.port == 80 else target.port, target.path)
 
 
-def _check_host(host: str) -> None:
+def _checked_host(host: str) -> str:
     """A name, or an address in its one usual form: `127.1`, `0x7f000001` and `2130706433` name this machine too."""
     if ":" in host:
         try:
-            IPv6Address(host)
+            return str(IPv6Address("" if "%" in host else host))
         except AddressValueError:
-            raise ToolError(f"{one_line(host)} is no IPv6 address.") from None
-        return
+            raise ToolError(f"{one_line(host)} is no IPv6 address that can be reached from everywhere.") from None
     if _NAME.match(host) is None:
         raise ToolError(f"{one_line(host) or 'An empty text'} is no name of a host.")
     if _NUMBER.match(host.rpartition(".")[2]):
@@ -92,3 +91,4 @@ def _check_host(host: str) -> None:
             IPv4Address(host)
         except AddressValueError:
             raise ToolError(f"{host} is no IPv4 address in its usual form: write four decimal numbers.") from None
+    return host
