@@ -1,0 +1,57 @@
+"""From a policy and what the machine can do to the `Confinement` of a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.ports import Confinement
+from retinue.tools.shell.sandbox import bubblewrap, forward, ground, launch
+from retinue.tools.shell.sandbox.plan import Plan, paths_to_look_at, plan
+from retinue.tools.shell.sandbox.policy import SandboxPolicy
+from retinue.tools.shell.sandbox.result import Probe
+
+
+def confinement(policy: SandboxPolicy, probe: Probe, proxy: Path | None = None) -> Confinement:
+    """Raises `EnvironmentProblem` when nothing here can do what the policy says: then nothing may run.
+
+    `proxy` is the socket of the `ProxyServer` that a list of hosts needs; it runs outside, as long as commands do.
+    """
+    if isinstance(policy.network, tuple) and proxy is None:
+        raise EnvironmentProblem("A sandbox with a list of hosts needs the proxy that lets them through; it is not up.")
+    match probe.mechanism:
+        case "bubblewrap":
+            return Bubblewrapped(policy, probe, proxy)
+        case _:
+            raise EnvironmentProblem(f"No sandbox works here. {' '.join(probe.why)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrapped:
+    policy: SandboxPolicy
+    probe: Probe
+    proxy: Path | None = None
+
+    @property
+    def scratch(self) -> Path:
+        return self.policy.scratch
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """Looks at the policy's paths and makes the folders that are mounted upon."""
+        mounts = mounts_for(launch.seen(self.policy, self.proxy))
+        ground.make(mounts)
+        return bubblewrap.arguments(
+            mounts,
+            scratch=self.policy.scratch,
+            share_network=self.policy.network == "full",
+            form=self.probe.form or bubblewrap.FORMS[0],
+            program=Path(self.probe.program),
+            argv=forward.command(self.proxy, argv) if self.proxy is not None else argv,
+        )
+
+
+def mounts_for(policy: SandboxPolicy) -> Plan:
+    policy = ground.resolved(policy)
+    return plan(policy, ground.look(paths_to_look_at(policy)))

@@ -1,0 +1,13 @@
+"""Inside of a network namespace: a port of the loopback that leads to the proxy's socket. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from retinue.tools.shell.sandbox.launch import program
+
+
+def command(proxy: Path, argv: Sequence[str]) -> list[str]:
+    """Runs `argv` with the forwarder beside it, and with the variables by which programs find it."""
+    return program("forwarder", [str(proxy), *argv])

@@ -1,0 +1,102 @@
+"""Which mechanism works on this machine: each is tried with a command that writes where it may and where it may not."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.shell.sandbox import bubblewrap
+from retinue.tools.shell.sandbox.confine import confinement
+from retinue.tools.shell.sandbox.policy import SandboxPolicy
+from retinue.tools.shell.sandbox.result import Mechanism, Probe
+
+DEADLINE_S = 10.0
+
+_GAPS_OF_BUBBLEWRAP = (
+    "sockets in the file system that lie in readable folders can be talked to, except below /tmp, /var/tmp and /run",
+    "with network: full, every server of this machine's loopback and abstract sockets can be reached",
+)
+
+
+def probe(only: Mechanism | None = None, *, deadline_s: float = DEADLINE_S) -> Probe:
+    """The best mechanism that works, or `only` that one. Blocks for as long as a few short commands take."""
+    tries: dict[Mechanism, Callable[[float], Probe]]
+    tries = {"bubblewrap": _bubblewrap} if platform.system() == "Linux" else {}
+    why: list[str] = []
+    for mechanism, attempt in tries.items():
+        if only not in (None, mechanism):
+            continue
+        found = attempt(deadline_s)
+        why += found.why
+        if found.mechanism is not None:
+            return found.model_copy(update={"why": tuple(why)})
+    return Probe(mechanism=None, why=tuple(why) or ("There is no mechanism for this system.",))
+
+
+def _bubblewrap(deadline_s: float) -> Probe:
+    program = shutil.which("bwrap")
+    if program is None:
+        return Probe(mechanism=None, why=("bubblewrap: no `bwrap` on the PATH; install the package bubblewrap.",))
+    said = ""
+    for form in bubblewrap.FORMS:
+        found = Probe(mechanism="bubblewrap", program=program, form=form, gaps=_GAPS_OF_BUBBLEWRAP)
+        said = refusal(found, deadline_s)
+        if not said:
+            return found.model_copy(update={"version": _version(program, deadline_s)})
+    remedy = (
+        "User namespaces may be forbidden here: look at the settings kernel.unprivileged_userns_clone, "
+        "user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns, or at the container's options."
+    )
+    return Probe(mechanism=None, why=(f"bubblewrap: {said} {remedy}",))
+
+
+def refusal(found: Probe, deadline_s: float) -> str:
+    """Why a mechanism does not confine, empty when it does: what it says itself, or what was seen from outside."""
+    with tempfile.TemporaryDirectory(prefix="retinue-probe-") as name:
+        folder = Path(name).resolve()
+        inside, outside, scratch = (folder / part for part in ("inside", "outside", "scratch"))
+        for made in (inside, outside, scratch):
+            made.mkdir()
+        try:
+            confined = confinement(SandboxPolicy(writable=(inside,), scratch=scratch), found)
+            words = confined.wrap(["/bin/sh", "-c", 'echo x > "$1"; echo x > "$2"', "sh", str(inside), str(outside)])
+            words[-2:] = [str(inside / "file"), str(outside / "file")]
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=deadline_s,
+                cwd=inside,
+                env={},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"a trivial command did not end within {deadline_s:g} s."
+        except (OSError, EnvironmentProblem) as error:
+            return f"{error}."
+        if (outside / "file").exists():
+            return "a confined command could write outside of its folders."
+        if not (inside / "file").exists():
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            return f"it does not start a command: {said[-1] if said else f'exit code {done.returncode}'}."
+        return ""
+
+
+def _version(program: str, deadline_s: float) -> str:
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=deadline_s,
+            check=False,
+            env={},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
