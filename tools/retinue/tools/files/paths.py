@@ -60,8 +60,9 @@ def is_inside(path: Path, ctx: ToolContext) -> bool:
 
 
 def is_result(path: Path, ctx: ToolContext) -> bool:
-    """Whether a resolved path is one of the results that were put aside for this run; they may be read."""
-    return path.is_relative_to(os.path.realpath(ctx.results_dir))
+    """Whether a resolved path is a result that was put aside, or output of a background task; they may be read."""
+    homes = (ctx.results_dir, ctx.background.folder) if ctx.background is not None else (ctx.results_dir,)
+    return any(path.is_relative_to(os.path.realpath(home)) for home in homes)
 
 
 def outside(text: str, ctx: ToolContext, *, write: bool) -> Decision | None:

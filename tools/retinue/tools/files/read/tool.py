@@ -69,7 +69,7 @@ class Read(Tool[ReadInput, ReadOutput]):
     max_result_chars = None
 
     def description(self) -> str:
-        return "Show the lines of a file, numbered"
+        return "Show a text file, an image, pages of a PDF, or a notebook"
 
     def traits(self, args: ReadInput) -> Traits:
         return READS
@@ -208,9 +208,7 @@ def _image(
     note = f"{place.named}: {media_type}, {drawn.original[0]} x {drawn.original[1]} pixels"
     if drawn.size != drawn.original:
         factor = drawn.original[0] / drawn.size[0]
-        note += (
-            f", shown with {drawn.size[0]} x {drawn.size[1]} (a position in it is {factor:.2f} times that in the file)"
-        )
+        note += f", shown with {drawn.size[0]} x {drawn.size[1]} (multiply positions in it by {factor:.2f})"
     if drawn.frames > 1:
         note += f", the first of {drawn.frames} frames"
     return ToolResult(
