@@ -27,6 +27,7 @@ from retinue.tools.registry.builtin import builtin_tools
 from retinue.tools.registry.pool import PoolFilter, ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
+from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,12 @@ def assemble_agent(
     timing: Timing | None = None,
     redact: Callable[[str], str] = str,
     watch: Watch | None = None,
+    sandbox: SandboxUse = NO_SANDBOX,
 ) -> AgentLoop:
     """`records` is everything that the ledger has of this agent, in order. Raises SpecError for a rule that is none.
 
-    env   the whole environment of its commands; `HOME` in it is where `~` of a rule leads
+    env      the whole environment of its commands; `HOME` in it is where `~` of a rule leads
+    sandbox  how its commands use the sandbox that its shell has, or has not
     """
     timing = timing or Timing()
     watch = watch or Watch()
@@ -95,6 +98,7 @@ def assemble_agent(
         children=tool_ports.children,
         env=env,
         results_dir=store.folder,
+        sandbox=sandbox,
     )
     toolbox = Toolbox(
         system=system_prompt(boot, facts, pool.names),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,23 +16,28 @@ from retinue.agents.definition import AgentDefinition, builtin_definitions, pars
 from retinue.agents.mail.envelopes import TEAM
 from retinue.agents.model import router
 from retinue.agents.model.router import ModelSettings
+from retinue.orchestrator.cluster.identity import default_base
 from retinue.orchestrator.launch import Where, plan_launch
 from retinue.orchestrator.run_files import RunFiles, lend
+from retinue.orchestrator.sandboxing import Sight, plan_sandbox
 from retinue.orchestrator.spec.environment import repository_path
 from retinue.orchestrator.spec.load import LoadedSpec
 from retinue.orchestrator.spec.model import TeamSpec
-from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
-from retinue.orchestrator.team.plan import LaunchPlan
+from retinue.orchestrator.state.paths import RunDir, StateDir, state_root, write_private
+from retinue.orchestrator.team.plan import NO_PROBE, LaunchPlan, SandboxPlan
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git, Identity
 from retinue.orchestrator.workspaces.landing import branch_sha
-from retinue.orchestrator.workspaces.user_repo import Base, UserRepo
+from retinue.orchestrator.workspaces.private_places import Machine, private_places
+from retinue.orchestrator.workspaces.user_repo import Base, UserRepo, borrowed_objects
 from retinue.tools.errors import SpecError
+from retinue.tools.shell.sandbox.probe import probe
+from retinue.tools.shell.sandbox.result import Probe
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What `up` was asked for, besides the spec."""
+    """What `up` was asked for, besides the spec, and what it found out about sandboxes on this machine."""
 
     run: str
     day: str
@@ -39,6 +45,12 @@ class Launch:
     env: Mapping[str, str]
     rules: RuleSet
     solo: bool = False
+    probe: Probe = NO_PROBE
+
+
+def look_for_sandbox(spec: TeamSpec) -> Probe:
+    """Once for a launch: what it says is what the whole run goes by."""
+    return probe() if spec.sandbox.enabled else NO_PROBE
 
 
 def definition_of(loaded: LoadedSpec, written: str) -> AgentDefinition:
@@ -68,7 +80,17 @@ async def draft_plan(
     )
     plan = plan_launch(loaded.spec, where, base, lambda name: definition_of(loaded, name), launch.rules)
     into = await branch_sha(user, plan.into) if plan.into is not None and user is not None else None
-    return plan.model_copy(update={"into_sha": into, "solo": launch.solo})
+    sandbox = await asyncio.to_thread(_sandbox, loaded.spec, launch, where.repo, user)
+    return plan.model_copy(update={"into_sha": into, "solo": launch.solo, "sandbox": sandbox})
+
+
+def _sandbox(spec: TeamSpec, launch: Launch, repo: Path, user: UserRepo | None) -> SandboxPlan:
+    home = Path(launch.env.get("HOME", "/nonexistent"))
+    ours = (launch.state.root, state_root(launch.env), default_base(os.getuid()))
+    private = private_places(Machine(launch.env, home, os.getuid(), ours))
+    borrowed = (user.common_dir, *borrowed_objects(user.objects)) if user is not None else ()
+    sight = Sight(home, Path.resolve, Path.exists)
+    return plan_sandbox(spec, launch.probe, private, borrowed, repo, sight)
 
 
 async def draft_for_people(loaded: LoadedSpec, launch: Launch) -> LaunchPlan:

@@ -16,6 +16,7 @@ from retinue.agents.model.port import ModelPort
 from retinue.agents.model.replay import Recording
 from retinue.agents.model.router import ModelSettings, open_model
 from retinue.orchestrator.ledger.recording import LedgerRecording
+from retinue.orchestrator.sandboxing import CHECKS
 from retinue.orchestrator.state.paths import RunDir, StateDir, write_private
 from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.workspaces.facts import RunPaths
@@ -46,6 +47,8 @@ _GIT_CONFIG = """\
 # The only configuration of agents' git besides that of their own repository.
 [gc]
 	auto = 0
+[repack]
+	updateServerInfo = false
 [advice]
 	detachedHead = false
 """
@@ -124,14 +127,14 @@ class RunFiles:
 
     def environment_of(self, boot: AgentBoot, owner: str) -> dict[str, str]:
         """The environment of an agent's tools; `owner` is the member whose `env` of the spec counts."""
-        return self._environment(boot, owner, own_worktree=boot.workspace.isolation == "worktree")
+        return self._environment(boot, owner, boot.agent, own_worktree=boot.workspace.isolation == "worktree")
 
     def environment_of_checks(self, boot: AgentBoot) -> dict[str, str]:
         """The environment of commands that run in the verify worktree, in the name of `boot`."""
-        return self._environment(boot, TEAM, own_worktree=True)
+        return self._environment(boot, TEAM, CHECKS, own_worktree=True)
 
-    def _environment(self, boot: AgentBoot, owner: str, *, own_worktree: bool) -> dict[str, str]:
-        tmp = self.dir.tmp / boot.agent
+    def _environment(self, boot: AgentBoot, owner: str, user: str, *, own_worktree: bool) -> dict[str, str]:
+        tmp = self.dir.tmp / user
         tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         return tool_environment(
             self.private.base,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from retinue.orchestrator.spec import NOT_SUPPORTED_YET, TOOLS, TeamSpec, load_spec_text
-from retinue.orchestrator.spec.model import SpecPart
+from retinue.orchestrator.spec.part import SpecPart
 from retinue.orchestrator.spec.structure import part_at
 
 TEXT = (Path(__file__).parents[3] / "docs" / "spec.md").read_text()

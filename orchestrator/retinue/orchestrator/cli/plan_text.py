@@ -7,6 +7,7 @@ from itertools import groupby
 
 from retinue.agents.boot import AgentBoot, AgentLimits, Rights
 from retinue.orchestrator.launch import executes
+from retinue.orchestrator.sandboxing import sandbox_text
 from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.workspaces.names import result_branch
 from retinue.tools.ports import TaskView
@@ -26,7 +27,10 @@ def plan_lines(plan: LaunchPlan, base: str, tools: Tools) -> list[str]:
         lines += ["", "tasks", *(_task(task) for task in plan.tasks)]
     commands = executes(plan)
     if commands:
-        lines += ["", "runs these commands, outside of any sandbox (`up` asks first, or takes --trust)"]
+        where = (
+            "in the sandbox" if plan.sandbox.state == "on" else "outside of any sandbox (`up` asks, or takes --trust)"
+        )
+        lines += ["", f"runs these commands, {where}"]
         lines += [f"  {command}" for command in commands]
     return lines
 
@@ -35,6 +39,7 @@ def _team(plan: LaunchPlan, base: str) -> Iterator[tuple[str, str]]:
     yield "works in", plan.repo
     yield "from", base or "the folder as it is"
     yield "result", _result(plan)
+    yield "sandbox", sandbox_text(plan.sandbox)
     yield "limits", _limits(plan.limits) or "none"
 
 

@@ -39,7 +39,7 @@ def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir
     """All that `up` decides before it makes anything. Raises SpecError."""
     from retinue.agents.boot import RuleSet
     from retinue.orchestrator.cli.probe import check_spec_environment
-    from retinue.orchestrator.prepare import Launch, draft_plan, open_repository
+    from retinue.orchestrator.prepare import Launch, draft_plan, look_for_sandbox, open_repository
     from retinue.orchestrator.spec.load import load_spec
     from retinue.orchestrator.workspaces.git import Git
 
@@ -51,6 +51,7 @@ def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir
         state=runs_of(state_dir),
         env=dict(os.environ),
         rules=RuleSet(source="cli"),
+        probe=look_for_sandbox(loaded.spec),
     )
 
     async def draft() -> Planned:

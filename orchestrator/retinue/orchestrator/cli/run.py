@@ -63,7 +63,7 @@ def run(
     """
     from retinue.agents.boot import RuleSet
     from retinue.orchestrator.cli.up import Launched, place_of, prepare_and_start
-    from retinue.orchestrator.prepare import Launch
+    from retinue.orchestrator.prepare import Launch, look_for_sandbox
     from retinue.orchestrator.state.paths import new_run_id
 
     loaded = spec_of(prompt, model, mode, in_place=in_place, turns=turns)
@@ -72,7 +72,11 @@ def run(
     today = date.today()
     rules = RuleSet(source="cli", allow=tuple(allow or ()), deny=tuple(deny or ()))
     name = run_id or new_run_id("run", today, os.urandom(8))
-    launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True)
+    found = look_for_sandbox(loaded.spec)
+    if found.mechanism is None:
+        why = "; ".join(found.why)
+        typer.echo(f"sandbox: cannot start here ({why}): every command is a question, answered no", err=True)
+    launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True, probe=found)
     launched: Launched = prepare_and_start(loaded, launch, place)
     try:
         code = asyncio.run(_watch(launched.files, launched.team, output, place.flags))

@@ -87,16 +87,19 @@ def up(
 
 
 def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None, *, trust: bool, detach: bool) -> int:
-    from retinue.orchestrator.prepare import Launch, check_access, draft_for_people
+    from retinue.orchestrator.prepare import Launch, check_access, draft_for_people, look_for_sandbox
+    from retinue.orchestrator.sandboxing import sandbox_text
     from retinue.orchestrator.state.paths import new_run_id
 
     today = date.today()
     run = run_id or new_run_id(loaded.spec.name, today, os.urandom(8))
-    launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules)
     place.state.refuse_taken(run)
-    check_access(loaded.spec, launch.env)
+    check_access(loaded.spec, os.environ)
     with nothing_started():
+        found = look_for_sandbox(loaded.spec)
+        launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules, probe=found)
         draft = asyncio.run(draft_for_people(loaded, launch))
+    _note(f"sandbox: {sandbox_text(draft.sandbox)}")
     _ask_trust(draft, trust=trust)
     _limits(loaded)
     return _show(prepare_and_start(loaded, launch, place), place, detach=detach)
@@ -204,11 +207,11 @@ def _limits(loaded: LoadedSpec) -> None:
 
 
 def _ask_trust(plan: LaunchPlan, *, trust: bool) -> None:
-    """Without a sandbox these commands can do what you can; so somebody has to say that they may."""
+    """Without a working sandbox these commands can do what you can; so somebody has to say that they may."""
     from retinue.orchestrator.launch import executes
 
     commands = executes(plan)
-    if not commands or trust:
+    if not commands or trust or plan.sandbox.state == "on":
         return
     _note("This spec runs commands on code that agents write, outside of any sandbox:")
     for command in commands:

@@ -33,7 +33,9 @@ from retinue.orchestrator.runtime.agent_side import (
     TeamMail,
     TeamStatus,
 )
+from retinue.orchestrator.runtime.confined import Shells
 from retinue.orchestrator.runtime.port import AgentOutcome, TeamApi, Unreachable
+from retinue.orchestrator.sandboxing import use_of
 from retinue.orchestrator.scheduling.flock import WorkspaceLock, workspace_key
 from retinue.orchestrator.scheduling.wire import holder_of
 from retinue.orchestrator.scheduling.workspace import TenancyPort, WorkspaceLeases
@@ -42,7 +44,6 @@ from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git
 from retinue.tools.errors import EnvironmentProblem, RetinueError
 from retinue.tools.shell.reap import reap
-from retinue.tools.shell.runner import KeeperShell
 
 LOCK_WAITERS = 16
 """Threads that may wait for the workspace's lock at once: more than the calls that one agent runs side by side."""
@@ -93,7 +94,7 @@ class AgentProcess:
         if boot.workspace.isolation == "worktree":
             depot = await Depot.open(Git(search_path=boot.env.get("PATH", os.defpath)), files.dir.root)
         self._leases = leases = await self._move_in(root, Path(files.plan.locks_dir))
-        shell = OwnShell(KeeperShell(), f"{boot.run}/{boot.agent}")
+        shell = OwnShell(await Shells(files).of_agent(boot), f"{boot.run}/{boot.agent}")
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
         self._loop = loop = assemble_agent(
@@ -116,6 +117,7 @@ class AgentProcess:
             Facts(date=files.plan.day, platform=platform.platform(terse=True)),
             env=boot.env,
             redact=redactor.text,
+            sandbox=use_of(files.plan.sandbox, boot),
         )
         self._running = asyncio.get_running_loop().create_task(loop.run())
 

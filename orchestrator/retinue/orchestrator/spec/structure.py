@@ -15,7 +15,8 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from retinue.orchestrator.spec.expand import matches
-from retinue.orchestrator.spec.model import SpecPart, TeamSpec
+from retinue.orchestrator.spec.model import TeamSpec
+from retinue.orchestrator.spec.part import SpecPart
 from retinue.orchestrator.spec.problems import Path, Problem, nearest, quoted
 from retinue.orchestrator.spec.tree import Mapping, Node, Scalar, Sequence, node_at, plain_of, walk
 from retinue.orchestrator.spec.vocabulary import NOT_SUPPORTED_YET, NotYet

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from retinue.agents.boot import AgentBoot
 from retinue.orchestrator.merging.verify import CommandOutcome
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.state.paths import RunDir
@@ -43,7 +44,9 @@ class ShellChecks:
         return CommandOutcome(outcome.exit_code, outcome.output, outcome.timed_out)
 
 
-async def run_setup(core: TeamCore, depot: Depot, shell: ShellPort, files: RunFiles) -> None:
+async def run_setup(
+    core: TeamCore, depot: Depot, shell_of: Callable[[AgentBoot], Awaitable[ShellPort]], files: RunFiles
+) -> None:
     """Every worktree is prepared once, before its agent starts. EnvironmentProblem: a command failed."""
     if not core.plan.setup:
         return
@@ -54,7 +57,7 @@ async def run_setup(core: TeamCore, depot: Depot, shell: ShellPort, files: RunFi
         if mark.exists():
             return
         boot = core.state.members[agent].boot
-        env = core.environment(boot)
+        env, shell = core.environment(boot), await shell_of(boot)
         async with slots:
             for check in core.plan.setup:
                 outcome = await shell.run(

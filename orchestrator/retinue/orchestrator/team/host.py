@@ -21,6 +21,7 @@ from retinue.orchestrator.ledger.writer import LedgerWriter
 from retinue.orchestrator.merging.recovery import recover
 from retinue.orchestrator.merging.submission import parse_submission, place_of, submission_script
 from retinue.orchestrator.run_files import RunFiles
+from retinue.orchestrator.runtime.confined import Shells
 from retinue.orchestrator.runtime.port import AgentRuntime
 from retinue.orchestrator.state.redact import Redactor
 from retinue.orchestrator.team.checks import ShellChecks, run_setup
@@ -34,7 +35,7 @@ from retinue.orchestrator.workspaces.landing import land_into
 from retinue.orchestrator.workspaces.names import result_branch, result_ref
 from retinue.orchestrator.workspaces.user_repo import UserRepo
 from retinue.tools.errors import EnvironmentProblem, RetinueError, StateError
-from retinue.tools.shell.runner import KeeperShell
+from retinue.tools.ports import ShellPort
 from retinue.tools.text import one_line
 
 log = logging.getLogger(__name__)
@@ -112,9 +113,10 @@ async def _assemble(
     service = TeamService(
         core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at, recovered.uptime
     )
+    shells = Shells(files)
     if depot is not None:
-        await run_setup(core, depot, KeeperShell(), files)
-    merges = await _merges(core, depot, files, finisher, service)
+        await run_setup(core, depot, shells.of_agent, files)
+    merges = await _merges(core, depot, files, finisher, service, await shells.of_checks())
     await service.open(merges, restarted=restarted)
     if isinstance(merges, MergeDriver):
         core.own(merges.run())
@@ -163,7 +165,12 @@ def _prompt(agent: str, text: str) -> Envelope:
 
 
 async def _merges(
-    core: TeamCore, depot: Depot | None, files: RunFiles, finisher: Finisher, service: TeamService
+    core: TeamCore,
+    depot: Depot | None,
+    files: RunFiles,
+    finisher: Finisher,
+    service: TeamService,
+    shell: ShellPort,
 ) -> MergeDriver | NoMerges:
     if depot is None or core.plan.strategy == "none":
         return NoMerges()
@@ -179,7 +186,7 @@ async def _merges(
         gone=gone,
         withdrawn=withdrawn,
     )
-    checks = ShellChecks(KeeperShell(), files.environment_of_checks(core.plan.members[0]), files.dir, core.plan.run)
+    checks = ShellChecks(shell, files.environment_of_checks(core.plan.members[0]), files.dir, core.plan.run)
     driver = MergeDriver(core, depot, queue, checks, finisher.mirror, service)
     driver.push(effects)
     return driver
@@ -230,9 +237,8 @@ class Finisher:
         boot = self.files.plan.members[0]
         if boot.workspace.isolation != "worktree":
             return
-        checks = ShellChecks(
-            KeeperShell(), self.files.environment_of(boot, boot.name), self.files.dir, self.files.plan.run
-        )
+        shell = await Shells(self.files).of_agent(boot)
+        checks = ShellChecks(shell, self.files.environment_of(boot, boot.name), self.files.dir, self.files.plan.run)
         prompt = self.files.plan.prompts.get(boot.name, boot.name)
         script = submission_script(one_line(prompt, 72), place_of(depot.workspace(boot.agent)))
         outcome = await checks.run(script, Path(boot.workspace.root), CHECK_S)

@@ -8,6 +8,9 @@ from retinue.agents.boot import AgentBoot, AgentLimits
 from retinue.agents.model.messages import Wire
 from retinue.tools.ports import TaskView
 from retinue.tools.shell.sandbox.policy import Network
+from retinue.tools.shell.sandbox.result import Probe
+
+NO_PROBE = Probe(mechanism=None, why=("nobody has looked",))
 
 
 class CheckCommand(Wire):
@@ -30,8 +33,7 @@ class SandboxPlan(Wire):
     """How the commands of a run are confined, as it was found out at the launch: no process decides it anew.
 
     state             `off`: the spec says so. `broken`: no mechanism works on this machine, for the reason `why`
-    mechanism         the one that works
-    program           its program's path, where it has one
+    probe             what was found out about this machine's mechanisms
     private           what no command may see
     borrowed          folders of objects of the user's that the run's repositories read from
     excluded          commands of agents that run outside
@@ -42,8 +44,7 @@ class SandboxPlan(Wire):
 
     state: Literal["on", "off", "broken"] = "off"
     why: str = ""
-    mechanism: str = ""
-    program: str = ""
+    probe: Probe = NO_PROBE
     private: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ OWN_FOLDERS = ("objects", "objects/info")
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all commands of a run have in common. All paths are real.
+    """What all commands of a run have in common.
 
     run         the run's directory
     repo        the checkout of the launch
@@ -39,7 +39,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the spec says of one agent. All paths are real."""
+    """What the spec says of one agent."""
 
     network: Network = "off"
     hidden: tuple[Path, ...] = ()

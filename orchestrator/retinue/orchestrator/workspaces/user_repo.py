@@ -62,7 +62,7 @@ class UserRepo:
         user_config = await read_user_config(git, git_dir, root, home or Path.home())
         user_config.refuse_unusable(root)
         repo = cls(git, root, git_dir, (root / answers[2]).resolve(), answers[3], user_config)
-        await asyncio.to_thread(_refuse_deep_alternates, repo.objects)
+        await asyncio.to_thread(borrowed_objects, repo.objects)
         await repo._refuse_unusable_refs()
         return repo
 
@@ -223,18 +223,20 @@ def _find_root(path: Path) -> Path:
     raise SpecError(f"{start}: not a git repository; run `git init`, commit something, or name another repo.path")
 
 
-def _refuse_deep_alternates(objects: Path, depth: int = 0) -> None:
+def borrowed_objects(objects: Path, depth: int = 0) -> list[Path]:
+    """The folder of objects and all that it borrows from. SpecError where that goes deeper than git follows."""
     if depth > MAX_ALTERNATES:
         raise SpecError(
             f"this repository borrows objects over more than {MAX_ALTERNATES} others, deeper than git follows; "
             "make it stand alone (`git repack -a -d`, then remove .git/objects/info/alternates)"
         )
+    found = [objects]
     listed = objects / "info/alternates"
-    if not listed.is_file():
-        return
-    for line in listed.read_text("utf-8", "surrogateescape").splitlines():
-        if line and not line.startswith("#"):
-            _refuse_deep_alternates(objects / line, depth + 1)
+    if listed.is_file():
+        for line in listed.read_text("utf-8", "surrogateescape").splitlines():
+            if line and not line.startswith("#"):
+                found += borrowed_objects(objects / line, depth + 1)
+    return found
 
 
 def _describe(kind: BaseKind, called: str, sha: str, dirty: bool) -> str:
