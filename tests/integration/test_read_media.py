@@ -7,6 +7,7 @@ import json
 import random
 import struct
 import zlib
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def noise(width: int, height: int, mode: str = "RGB") -> Image.Image:
 
 def saved(image: Image.Image, kind: str, **options: object) -> bytes:
     out = BytesIO()
-    image.save(out, kind, **options)  # type: ignore[arg-type]
+    image.save(out, kind, **options)
     return out.getvalue()
 
 
@@ -261,13 +262,13 @@ async def test_a_pdf_that_takes_too_long_is_given_up(ctx: ToolContext, monkeypat
 # --- notebooks -------------------------------------------------------------------------------------------------------
 
 
-def notebook(*cells: dict[str, object], minor: int = 5) -> str:
+def notebook(*cells: Mapping[str, object], minor: int = 5) -> str:
     metadata = {"language_info": {"name": "python"}}
     return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": minor}, indent=1)
 
 
-def code(source: object, *outputs: dict[str, object], **more: object) -> dict[str, object]:
-    fixed = {"cell_type": "code", "execution_count": 3, "metadata": {}}
+def code(source: object, *outputs: Mapping[str, object], **more: object) -> dict[str, object]:
+    fixed: dict[str, object] = {"cell_type": "code", "execution_count": 3, "metadata": {}}
     return {**fixed, "source": source, "outputs": list(outputs), **more}
 
 

@@ -11,9 +11,10 @@ from retinue.tools.base import AnyTool, Tool, Traits
 from retinue.tools.registry.builtin import builtin_tools
 
 FIELDS = {
-    "Read": ({"file_path"}, {"offset", "limit"}),
+    "Read": ({"file_path"}, {"offset", "limit", "pages"}),
     "Edit": ({"file_path", "old_string", "new_string"}, {"replace_all"}),
     "Write": ({"file_path", "content"}, set()),
+    "NotebookEdit": ({"notebook_path", "new_source"}, {"cell_id", "cell_type", "edit_mode"}),
     "Glob": ({"pattern"}, {"path"}),
     "Grep": (
         {"pattern"},

@@ -6,6 +6,7 @@ from retinue.tools.base import AnyTool
 from retinue.tools.files.edit.tool import Edit
 from retinue.tools.files.glob.tool import Glob
 from retinue.tools.files.grep.tool import Grep
+from retinue.tools.files.notebook_edit.tool import NotebookEdit
 from retinue.tools.files.read.tool import Read
 from retinue.tools.files.write.tool import Write
 from retinue.tools.shell.bash.tool import Bash
@@ -25,6 +26,7 @@ def builtin_tools() -> tuple[AnyTool, ...]:
         Read(),
         Edit(),
         Write(),
+        NotebookEdit(),
         Glob(),
         Grep(),
         Bash(),
