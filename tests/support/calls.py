@@ -106,12 +106,23 @@ class Surroundings:
     log: list[str] = field(default_factory=list)
     decision: Decision = field(default_factory=lambda: Decision("allow"))
     forced: list[str | None] = field(default_factory=list)
+    vouched: list[Decision | None] = field(default_factory=list)
     fail: dict[str, Exception] = field(default_factory=dict)
     fds: tuple[int, ...] = (7,)
 
-    async def decide(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, *, forced_ask: str | None) -> Decision:
+    async def decide(
+        self,
+        tool: AnyTool,
+        args: ToolInput,
+        ctx: ToolContext,
+        *,
+        forced_ask: str | None,
+        vouched: Decision | None = None,
+        classifier: Awaitable[Decision | None] | None = None,
+    ) -> Decision:
         self.note("permission")
         self.forced.append(forced_ask)
+        self.vouched.append(vouched)
         return self.decision
 
     @contextlib.asynccontextmanager

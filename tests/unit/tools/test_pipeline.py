@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from retinue.tools.base import AnyTool, AskFirst, Decision, OnProgress, Progress, Refused, ToolContext, ToolResult
+from retinue.tools.base import (
+    AnyTool,
+    AskFirst,
+    Decision,
+    OnProgress,
+    Progress,
+    Refused,
+    ToolContext,
+    ToolData,
+    ToolInput,
+    ToolResult,
+)
 from retinue.tools.errors import EnvironmentProblem, ToolError
 from retinue.tools.execution.calls import CallResult, ToolCall
+from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.execution.stages import Afterthought, Opinion
 from retinue.tools.files.state import Seen
+from retinue.tools.permissions.chain import PermissionPolicy, Rights
+from retinue.tools.permissions.decide import Mode
+from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.registry.pool import assemble
 from support.calls import SAFE, Said, Silent, Surroundings, Words, call, context, pipeline, run, tool
 
@@ -25,7 +42,9 @@ async def test_a_call_goes_through_the_stages_in_their_order() -> None:
     line = pipeline(tool("T", act), around=around)
     end = await line.run(call("T"), context(), lambda: around.note("begun"))
     times = {"duration_s": end.result.duration_s, "effect_s": end.result.effect_s}
-    assert end.result == CallResult(call_id="c1", name="T", content="done", ran=True, title="T", **times)
+    assert end.result == CallResult(
+        call_id="c1", name="T", content="done", ran=True, title="T", data={"text": "done"}, **times
+    )
     assert 0 < end.result.effect_s < end.result.duration_s
     assert around.log == [
         "permission",
@@ -110,12 +129,17 @@ async def test_a_denied_call_does_not_run_and_says_why() -> None:
     assert around.log == ["permission"]
 
 
-class Opinion:
-    def __init__(self, said: Decision | Exception | None, log: list[str] | None = None, waits: bool = False) -> None:
-        self.said, self.log, self.waits = said, log if log is not None else [], waits
+class Hook:
+    """A hook before calls that says what it was told to say."""
 
-    async def opinion(self, tool: AnyTool, args: object, ctx: ToolContext) -> Decision | None:
+    def __init__(self, said: Opinion | Exception | None, log: list[str] | None = None) -> None:
+        self.said = said
+        self.log = [] if log is None else log
+        self.shown: list[ToolInput] = []
+
+    async def opinion(self, tool: AnyTool, args: ToolInput, ctx: ToolContext) -> Opinion | None:
         self.log.append("asked")
+        self.shown.append(args)
         await asyncio.sleep(0)
         self.log.append("answered")
         if isinstance(self.said, Exception):
@@ -123,29 +147,118 @@ class Opinion:
         return self.said
 
 
-async def test_hook_and_classifier_are_asked_side_by_side() -> None:
+class Guess:
+    """A classifier that says what it was told to say."""
+
+    def __init__(self, said: Decision | Exception | None = None, log: list[str] | None = None) -> None:
+        self.said = said
+        self.log = [] if log is None else log
+        self.texts: list[str] = []
+
+    async def classify(self, tool: AnyTool, text: str, ctx: ToolContext) -> Decision | None:
+        self.log.append("asked")
+        self.texts.append(text)
+        await asyncio.sleep(0)
+        self.log.append("answered")
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+class Guessable(Silent):
+    """A tool that a classifier may approve."""
+
+    name = "Guessable"
+
+    def classifier_input(self, args: Words) -> str:
+        return args.text
+
+
+async def test_hooks_and_classifier_are_asked_side_by_side() -> None:
     log: list[str] = []
-    await run(pipeline(tool("T"), opinions=(Opinion(None, log), Opinion(None, log))), call("T"))
-    assert log == ["asked", "asked", "answered", "answered"]
+    line = pipeline(Guessable(), opinions=(Hook(None, log), Hook(None, log)), classifier=Guess(None, log))
+    await run(line, call("Guessable", text="x"))
+    assert log == ["asked", "asked", "asked", "answered", "answered", "answered"]
 
 
 @pytest.mark.parametrize(
-    ("said", "forced", "runs"),
+    ("said", "forced", "vouched", "runs"),
     [
-        (None, None, True),
-        (Decision("allow", "fine"), None, True),
-        (Decision("ask", "look at this"), "look at this", True),
-        (Decision("deny", "never"), None, False),
-        (RuntimeError("the hook broke"), None, False),
+        (None, None, False, True),
+        (Decision("allow", "fine"), None, True, True),
+        (Decision("ask", "look at this"), "look at this", False, True),
+        (Decision("deny", "never"), None, False, False),
+        (RuntimeError("the hook broke"), None, False, False),
     ],
     ids=["no opinion", "allow", "ask", "deny", "broken"],
 )
-async def test_an_opinion_can_only_make_the_chain_stricter(
-    said: Decision | Exception | None, forced: str | None, runs: bool
+async def test_the_chain_hears_what_a_hook_said(
+    said: Decision | Exception | None, forced: str | None, vouched: bool, runs: bool
 ) -> None:
     around = Surroundings()
-    end = await run(pipeline(tool("T"), around=around, opinions=(Opinion(said),)), call("T"))
+    hook = Hook(Opinion(said) if isinstance(said, Decision) else said)
+    end = await run(pipeline(tool("T"), around=around, opinions=(hook,)), call("T"))
     assert (end.ran, around.forced) == (runs, [forced] if runs else [])
+    assert around.vouched == ([said if vouched else None] if runs else [])
+
+
+async def test_the_strictest_of_several_hooks_stands_and_all_their_notes_are_told() -> None:
+    around = Surroundings()
+    hooks = (
+        Hook(Opinion(Decision("allow", "a"), notes=("one",))),
+        Hook(Opinion(Decision("ask", "b"), notes=("two",))),
+        Hook(Opinion(notes=("three",))),
+    )
+    end = await run(pipeline(tool("T"), around=around, opinions=hooks), call("T"))
+    assert (around.forced, around.vouched) == (["b"], [None])
+    assert end.new_messages == ("one", "two", "three")
+
+
+async def test_a_hook_may_give_another_input_which_is_validated_like_the_models_own() -> None:
+    end = await run(
+        pipeline(tool("T"), opinions=(Hook(Opinion(updated_input={"text": "new"})),)), call("T", text="old")
+    )
+    assert (end.content, end.observed) == ("new", {"text": "new"})
+    end = await run(pipeline(tool("T"), opinions=(Hook(Opinion(updated_input={"wrong": 1})),)), call("T", text="old"))
+    assert (end.ran, end.error_class) == (False, "InputValidationError")
+
+
+async def test_a_classifier_is_asked_only_about_tools_that_say_what_to_show_it() -> None:
+    classifier = Guess(Decision("allow", "looks harmless"))
+    line = pipeline(tool("T"), Guessable(), opinions=(Hook(None),), classifier=classifier)
+    await run(line, call("T", text="x"))
+    await run(line, call("Guessable", text="y"))
+    assert classifier.texts == ["y"]
+
+
+def with_rules(tool_: AnyTool, mode: Mode = "default", *rules: RuleTexts, **more: object) -> Pipeline:
+    """A pipeline with the real permission chain."""
+    around = Surroundings()
+    line = pipeline(tool_, around=around, **more)
+    policy = PermissionPolicy((Rights(RuleBook.of(rules, Anchors(Path("/w"), Path("/w"))), mode),))
+    return replace(line, permissions=policy)
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits"])
+@pytest.mark.parametrize(
+    ("rules", "runs"),
+    [((), True), ((RuleTexts(ask=("Guessable",)),), False), ((RuleTexts(deny=("Guessable",)),), False)],
+    ids=["no rule", "ask", "deny"],
+)
+async def test_what_a_hook_or_classifier_allows_beats_no_rule(
+    mode: Mode, rules: tuple[RuleTexts, ...], runs: bool
+) -> None:
+    yes = Decision("allow", "fine")
+    hooked = with_rules(Guessable(), mode, *rules, opinions=(Hook(Opinion(yes)),))
+    guessed = with_rules(Guessable(), mode, *rules, classifier=Guess(yes))
+    assert (await run(hooked, call("Guessable", text="x"))).ran == runs
+    assert (await run(guessed, call("Guessable", text="x"))).ran == runs
+
+
+@pytest.mark.parametrize("said", [None, Decision("deny", "no"), Decision("ask", "?"), RuntimeError("broken")])
+async def test_a_classifier_that_does_not_approve_leaves_it_unapproved(said: Decision | Exception | None) -> None:
+    line = with_rules(Guessable(), classifier=Guess(said))
+    assert (await run(line, call("Guessable", text="x"))).denied
 
 
 async def test_an_error_for_the_model_is_told_in_its_own_words() -> None:
@@ -231,24 +344,47 @@ async def test_files_that_were_seen_are_recorded_with_the_call() -> None:
 
 
 class After:
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, bool]] = []
+    """A hook after calls that breaks, or says what it was told to say."""
 
-    async def after(self, tool: AnyTool, args: object, ctx: ToolContext, result: CallResult) -> None:
-        self.seen.append((result.call_id, result.is_error))
-        raise RuntimeError("the hook broke")
+    def __init__(self, said: Afterthought | None = None) -> None:
+        self.said = said
+        self.seen: list[tuple[str, str, str]] = []
+
+    async def succeeded(
+        self, tool: AnyTool, args: ToolInput, ctx: ToolContext, result: CallResult, data: ToolData
+    ) -> Afterthought:
+        assert isinstance(data, Said)
+        return self.note("succeeded", result, data.text)
+
+    async def failed(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, result: CallResult) -> Afterthought:
+        return self.note("failed", result, result.content)
+
+    def note(self, what: str, result: CallResult, text: str) -> Afterthought:
+        self.seen.append((result.call_id, what, text))
+        if self.said is None:
+            raise RuntimeError("the hook broke")
+        return self.said
 
 
-async def test_hooks_after_the_call_see_what_ran_and_change_nothing() -> None:
+async def test_hooks_after_a_call_hear_of_success_and_failure_apart_and_cannot_break_it() -> None:
     async def act(args: Words, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Said]:
-        raise ToolError("no")
+        if args.text == "raise":
+            raise ToolError("no")
+        return ToolResult(Said(text="found"), is_error=True)
 
     after = After()
     line = pipeline(tool("Good"), tool("Bad", act), afterwards=(after,))
-    assert not (await run(line, call("Good", "c1"))).is_error
-    await run(line, call("Bad", "c2"))
-    await run(line, call("Bad", "c3", wrong=1))
-    assert after.seen == [("c1", False), ("c2", True)]
+    assert not (await run(line, call("Good", "c1", text="hi"))).is_error
+    await run(line, call("Bad", "c2", text="raise"))
+    await run(line, call("Bad", "c3"))
+    await run(line, call("Bad", "c4", wrong=1))
+    assert after.seen == [("c1", "succeeded", "hi"), ("c2", "failed", "no"), ("c3", "failed", "found")]
+
+
+async def test_a_hook_after_a_call_adds_to_what_the_model_is_told_or_replaces_it() -> None:
+    after = After(Afterthought(notes=("mind the style",), content="shortened"))
+    end = await run(pipeline(tool("T"), afterwards=(after,)), call("T", text="long"))
+    assert (end.content, end.new_messages) == ("shortened", ("mind the style",))
 
 
 async def test_a_full_disk_starts_no_effect() -> None:

@@ -190,8 +190,10 @@ class Hangs(Silent):
         await self.at("call")
         return ToolResult(Said(text="done"))
 
-    async def after(self, *args: object) -> None:
+    async def succeeded(self, *args: object) -> None:
         await self.at("afterwards")
+
+    failed = succeeded
 
 
 @pytest.mark.parametrize("stage", ["validate", "opinion", "permission", "lease", "journal", "call", "afterwards"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -47,6 +47,8 @@ class CallResult(BaseModel):
     effect_s     from the record of its start to its end: all of it under the lease
     seen         files whose read-state changed
     told         background tasks whose end it tells
+    observed     the input as observers see it, where that is not what the model wrote
+    data         what the tool found, for those who look on: texts in it are cut, None where there is none or too much
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +69,8 @@ class CallResult(BaseModel):
     new_messages: tuple[str, ...] = ()
     seen: dict[str, Seen] = {}
     told: tuple[str, ...] = ()
+    observed: dict[str, JsonValue] | None = None
+    data: dict[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,22 @@ class LeasePort(Protocol):
 
 
 class PermissionPort(Protocol):
-    async def decide(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, *, forced_ask: str | None) -> Decision:
-        """The permission chain. Only `allow` and `deny` come back: what had to ask has been asked, or denied."""
+    async def decide(
+        self,
+        tool: AnyTool,
+        args: ToolInput,
+        ctx: ToolContext,
+        *,
+        forced_ask: str | None,
+        vouched: Decision | None = None,
+        classifier: Awaitable[Decision | None] | None = None,
+    ) -> Decision:
+        """The permission chain. Only `allow` and `deny` come back: what had to ask has been asked, or denied.
+
+        forced_ask  why validation or a hook wants it asked
+        vouched     the allow of a hook: it stands where otherwise somebody would be asked, and beats no rule
+        classifier  already at work; to be awaited only where otherwise somebody would be asked
+        """
         ...
 
 

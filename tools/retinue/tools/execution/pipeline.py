@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
 
 from retinue.tools.base import (
     AnyTool,
@@ -28,6 +29,7 @@ from retinue.tools.base import (
     Traits,
 )
 from retinue.tools.errors import RetinueError, ToolError
+from retinue.tools.execution import opinions
 from retinue.tools.execution.calls import (
     CallEnd,
     CallResult,
@@ -39,10 +41,12 @@ from retinue.tools.execution.calls import (
     ToolCall,
 )
 from retinue.tools.execution.errors_of import error_class_of
-from retinue.tools.execution.stages import AfterPort, OpinionPort
+from retinue.tools.execution.running import Reporter, is_cancelled
+from retinue.tools.execution.stages import AfterPort, ClassifierPort, OpinionPort
 from retinue.tools.execution.validate import parse, tool_use_error, unknown_tool
 from retinue.tools.registry.pool import Found, ToolPool
 from retinue.tools.results.limits import limit_of, preview_of
+from retinue.tools.results.observed import bounded
 from retinue.tools.results.store import Fitted, ResultStore
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
@@ -72,6 +76,7 @@ class Pipeline:
     journal: JournalPort
     store: ResultStore
     opinions: tuple[OpinionPort, ...] = ()
+    classifier: ClassifierPort | None = None
     afterwards: tuple[AfterPort, ...] = ()
     on_progress: Callable[[ToolCall, Progress], None] = _no_progress
     key_of: Callable[[ToolContext, ToolCall], str] = _key_of
@@ -124,18 +129,27 @@ class _Run:
         self._started_at = line.clock()
         self._found: Found | None = None
         self._title = ""
+        self._notes: tuple[str, ...] = ()
+        self._replaced = False
         self._ran = False
         self._effect_s = 0.0
 
     async def end(self) -> CallEnd:
+        end = await self._end()
+        if not self._notes:
+            return end
+        told = (*end.result.new_messages, *self._notes)
+        return replace(end, result=end.result.model_copy(update={"new_messages": told}))
+
+    async def _end(self) -> CallEnd:
         try:
             tool, args, forced_ask = await self._admit()
-            await self._permit(tool, args, forced_ask)
+            args = await self._permit(tool, args, forced_ask)
             return await self._perform(tool, args)
         except _Stop as stop:
             return CallEnd(await self._close(stop.content, error_class=stop.error_class, denied=stop.denied))
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return CallEnd(await self._failed(ToolError(f"{self._call.name} was cancelled before it ran.")))
         except Exception as error:
@@ -148,7 +162,12 @@ class _Run:
         if self._found is None:
             raise _Stop(tool_use_error(unknown_tool(self._call.name, self._line.pool)), "NoSuchTool")
         tool = self._found.tool
-        args = parse(tool, self._call)
+        args, why = await self._validated(tool, self._call)
+        return tool, args, why
+
+    async def _validated(self, tool: AnyTool, call: ToolCall) -> tuple[ToolInput, str | None]:
+        """The typed input, and why somebody must be asked about it."""
+        args = parse(tool, call)
         if isinstance(args, str):
             raise _Stop(tool_use_error(args), "InputValidationError")
         self._title = _title(tool, args)
@@ -161,52 +180,94 @@ class _Run:
             case Refused(message, code):
                 raise _Stop(tool_use_error(message), f"Refused:{tool.name}:{code}")
             case AskFirst(message):
-                return tool, args, message
+                return args, message
             case None:
-                return tool, args, None
+                return args, None
 
     # --- 3 and 4: opinions and permission ---
 
-    async def _permit(self, tool: AnyTool, args: ToolInput, forced_ask: str | None) -> None:
-        if self._line.opinions:
-            said = await self._opinion(tool, args)
-            if said is not None and said.behavior == "deny":
-                raise _Stop(f"Permission denied for {tool.name}: {said.reason}", "PermissionDenied", denied=True)
-            if said is not None and said.behavior == "ask":
-                forced_ask = said.reason or forced_ask or "a hook wants to be asked"
+    async def _permit(self, tool: AnyTool, args: ToolInput, forced_ask: str | None) -> ToolInput:
+        """The input that may run: a hook may have given another one."""
+        guessed = opinions.guess(self._line.classifier, tool, args, self._ctx)
         try:
-            decision = await self._line.permissions.decide(tool, args, self._ctx, forced_ask=forced_ask)
+            said = await opinions.before(self._line.opinions, tool, self._observed(tool, args), self._ctx)
+            self._notes = said.notes
+            verdict = said.decision
+            if verdict is not None and verdict.behavior == "deny":
+                raise _Stop(f"Permission denied for {tool.name}: {verdict.reason}", "PermissionDenied", denied=True)
+            if said.updated_input is not None:
+                args, why = await self._updated(tool, said.updated_input)
+                forced_ask = why or forced_ask
+                if guessed is not None:
+                    guessed.cancel()
+                guessed = opinions.guess(self._line.classifier, tool, args, self._ctx)
+            if verdict is not None and verdict.behavior == "ask":
+                forced_ask = verdict.reason or forced_ask or "a hook wants to be asked"
+            await self._decide(tool, args, forced_ask, verdict, guessed)
+        finally:
+            if guessed is not None:
+                guessed.cancel()
+        return args
+
+    async def _updated(self, tool: AnyTool, values: Mapping[str, JsonValue]) -> tuple[ToolInput, str | None]:
+        updated = self._call.model_copy(update={"input": dict(values), "malformed": None})
+        args, why = await self._validated(tool, updated)
+        self._replaced = True
+        return args, why
+
+    async def _decide(
+        self,
+        tool: AnyTool,
+        args: ToolInput,
+        forced_ask: str | None,
+        verdict: Decision | None,
+        guessed: asyncio.Task[Decision | None] | None,
+    ) -> None:
+        vouched = verdict if verdict is not None and verdict.behavior == "allow" else None
+        try:
+            decision = await self._line.permissions.decide(
+                tool, args, self._ctx, forced_ask=forced_ask, vouched=vouched, classifier=guessed
+            )
         except Exception as error:
             why = f"the permission check failed ({error_class_of(error)})"
             decision = Decision("deny", f"Permission denied for {tool.name}: {why}.")
         if decision.behavior != "allow":
             raise _Stop(decision.reason or f"Permission denied for {tool.name}.", "PermissionDenied", denied=True)
 
-    async def _opinion(self, tool: AnyTool, args: ToolInput) -> Decision | None:
-        """Side by side; the strictest stands. Who fails to answer says no."""
-        asked = (each.opinion(tool, args, self._ctx) for each in self._line.opinions)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        strictest: Decision | None = None
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                answer = Decision("deny", f"a check before the call failed ({error_class_of(answer)})")
-            if answer is not None:
-                strictest = answer if strictest is None else strictest | answer
-        return strictest
-
     # --- 5: lease and execution ---
 
     async def _perform(self, tool: AnyTool, args: ToolInput) -> CallEnd:
         modifier: ContextModifier | None = None
+        data: ToolData | None = None
         try:
             outcome = await self._execute(tool, args)
-            modifier = outcome.context_modifier
+            modifier, data = outcome.context_modifier, outcome.data
             result = await self._mapped(tool, outcome)
         except Exception as error:
             result = await self._failed(error)
-        if self._ran:
-            await self._afterwards(tool, args, result)
-        return CallEnd(result, modifier)
+        seen = self._observed(tool, args)
+        if self._ran and self._line.afterwards:
+            result = await self._after(tool, seen, result, data)
+        watched = {
+            "observed": bounded(seen, only_set=True) if self._replaced or seen is not args else None,
+            "data": bounded(data) if data is not None else None,
+        }
+        return CallEnd(result.model_copy(update=watched), modifier)
+
+    def _observed(self, tool: AnyTool, args: ToolInput) -> ToolInput:
+        try:
+            return tool.backfill_observable_input(args, self._ctx)
+        except Exception:
+            return args
+
+    async def _after(self, tool: AnyTool, seen: ToolInput, result: CallResult, data: ToolData | None) -> CallResult:
+        said = await opinions.after(self._line.afterwards, tool, seen, self._ctx, result, data)
+        self._notes += said.notes
+        if said.content is None:
+            return result
+        fitted = await self._fitted(said.content, tool)
+        path = str(fitted.path) if fitted.path else None
+        return result.model_copy(update={"content": fitted.content, "spilled_to": path})
 
     async def _execute(self, tool: AnyTool, args: ToolInput) -> ToolResult[ToolData]:
         traits = _traits(tool, args)
@@ -228,12 +289,12 @@ class _Run:
         self._ran = True
         begun = self._line.clock()
         scope = asyncio.timeout(tool.deadline_s)
-        progress = _Reporter(self._line.on_progress, self._call)
+        progress = Reporter(self._line.on_progress, self._call)
         try:
             async with scope:
                 return await tool.call(args, ctx, progress)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             raise ToolError(f"{tool.name} was cancelled from inside; its outcome is unknown.") from None
         except TimeoutError:
@@ -312,31 +373,3 @@ class _Run:
         except Exception as error:
             lost = f"[The output of {len(text):,} characters could not be kept ({error_class_of(error)}). It began:]"
             return Fitted(f"{lost}\n{preview_of(text)}")
-
-    async def _afterwards(self, tool: AnyTool, args: ToolInput, result: CallResult) -> None:
-        for each in self._line.afterwards:
-            with contextlib.suppress(Exception):  # the effect is done: a hook that fails cannot change what it was
-                await each.after(tool, args, self._ctx, result)
-
-
-class _Reporter:
-    """Progress of one call, until its end; who watches cannot break it."""
-
-    def __init__(self, tell: Callable[[ToolCall, Progress], None], call: ToolCall) -> None:
-        self._tell = tell
-        self._call = call
-        self._open = True
-
-    def __call__(self, progress: Progress) -> None:
-        if self._open:
-            with contextlib.suppress(Exception):
-                self._tell(self._call, progress)
-
-    def close(self) -> None:
-        self._open = False
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody outside called this task off."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
