@@ -8,7 +8,7 @@ from pathlib import Path
 
 from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.ports import Confinement
-from retinue.tools.shell.sandbox import bubblewrap, forward, ground, launch
+from retinue.tools.shell.sandbox import bubblewrap, forward, ground, landlock, launch
 from retinue.tools.shell.sandbox.plan import Plan, paths_to_look_at, plan
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.result import Probe
@@ -24,6 +24,12 @@ def confinement(policy: SandboxPolicy, probe: Probe, proxy: Path | None = None) 
     match probe.mechanism:
         case "bubblewrap":
             return Bubblewrapped(policy, probe, proxy)
+        case "landlock":
+            if isinstance(policy.network, tuple):
+                raise EnvironmentProblem(
+                    "A list of hosts cannot be held by Landlock: say network: off or full, or install bubblewrap."
+                )
+            return Landlocked(policy)
         case _:
             raise EnvironmentProblem(f"No sandbox works here. {' '.join(probe.why)}")
 
@@ -50,6 +56,21 @@ class Bubblewrapped:
             program=Path(self.probe.program),
             argv=forward.command(self.proxy, argv) if self.proxy is not None else argv,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Landlocked:
+    policy: SandboxPolicy
+
+    @property
+    def scratch(self) -> Path:
+        return self.policy.scratch
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """Lists the folders in which not everything is allowed."""
+        policy = ground.resolved(launch.seen(self.policy))
+        rules = landlock.rules(policy, ground.look(paths_to_look_at(policy)), ground.children)
+        return landlock.arguments(rules, network=policy.network == "full", argv=argv)
 
 
 def mounts_for(policy: SandboxPolicy) -> Plan:

@@ -62,6 +62,21 @@ def _below(above: Kind) -> Kind:
     return "absent" if above == "absent" else "blocked"
 
 
+def children(folder: Path) -> list[tuple[Path, Kind]]:
+    """What lies in a folder; nothing when it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return [(folder / entry.name, _kind_of(entry)) for entry in entries]
+    except OSError:
+        return []
+
+
+def _kind_of(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return "blocked"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "file"
+
+
 def make(plan: Plan) -> None:
     """Make the folders that a plan needs, each step inside the folder that the step before has opened."""
     for base, path in plan.made:

@@ -71,7 +71,7 @@ def plan(policy: SandboxPolicy, kinds: Mapping[Path, Kind]) -> Plan:
         if not _matters(access, outer, kinds[path]):
             continue
         if kinds[path] == "blocked":
-            raise EnvironmentProblem(_blocked(path, access))
+            raise EnvironmentProblem(blocked(path, access))
         if above is not None and outer == "writable":
             between = [folder for folder in path.parents if above in folder.parents]
             for folder in between:
@@ -113,7 +113,8 @@ def _mount(path: Path, access: Access, kind: Kind, policy: SandboxPolicy) -> Mou
     return Mount(path, access, shape)
 
 
-def _blocked(path: Path, access: Access) -> str:
+def blocked(path: Path, access: Access) -> str:
+    """What to say when an entry cannot be held."""
     return (
         f"The sandbox cannot hold {path} as {access}: it is a symbolic link, or there is no folder on the way to it. "
         "Put a file or a folder in its place, or take the entry out of the sandbox's settings."

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from retinue.tools.errors import EnvironmentProblem
-from retinue.tools.shell.sandbox import bubblewrap
+from retinue.tools.shell.sandbox import bubblewrap, landlock, landlocked
 from retinue.tools.shell.sandbox.confine import confinement
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.result import Mechanism, Probe
@@ -26,7 +26,7 @@ _GAPS_OF_BUBBLEWRAP = (
 def probe(only: Mechanism | None = None, *, deadline_s: float = DEADLINE_S) -> Probe:
     """The best mechanism that works, or `only` that one. Blocks for as long as a few short commands take."""
     tries: dict[Mechanism, Callable[[float], Probe]]
-    tries = {"bubblewrap": _bubblewrap} if platform.system() == "Linux" else {}
+    tries = {"bubblewrap": _bubblewrap, "landlock": _landlock} if platform.system() == "Linux" else {}
     why: list[str] = []
     for mechanism, attempt in tries.items():
         if only not in (None, mechanism):
@@ -53,6 +53,20 @@ def _bubblewrap(deadline_s: float) -> Probe:
         "user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns, or at the container's options."
     )
     return Probe(mechanism=None, why=(f"bubblewrap: {said} {remedy}",))
+
+
+def _landlock(deadline_s: float) -> Probe:
+    abi = max(landlocked.abi(), 0)
+    machine = platform.machine()
+    if machine not in landlocked.FORBIDDEN_CALLS:
+        return Probe(mechanism=None, why=(f"Landlock: no filter of system calls is known for {machine}.",))
+    if abi < landlocked.LOWEST_ABI:
+        said = f"the kernel has version {abi} of it" if abi else "the kernel has none, or has it switched off"
+        remedy = f"version {landlocked.LOWEST_ABI} (Linux 6.12) is needed to keep signals inside"
+        return Probe(mechanism=None, why=(f"Landlock: {said}; {remedy}.",))
+    found = Probe(mechanism="landlock", version=f"Landlock {abi}", gaps=landlock.GAPS, limits=landlock.LIMITS)
+    said = refusal(found, deadline_s)
+    return Probe(mechanism=None, why=(f"Landlock: {said}",)) if said else found
 
 
 def refusal(found: Probe, deadline_s: float) -> str:
