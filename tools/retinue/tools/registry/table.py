@@ -1,0 +1,48 @@
+"""All tools that come with the product: the single source of truth.
+
+Read by the build, too: nothing of ours is imported here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """`folder` lies below `retinue.tools`; its `tool.py` has a class called `name`, as the tool is.
+
+    A tool with a `gate` is there only where that feature was built in.
+    """
+
+    group: str
+    folder: str
+    name: str
+    gate: str = ""
+
+
+BASE_TOOLS: tuple[Entry, ...] = (
+    Entry("files", "files.read", "Read"),
+    Entry("files", "files.edit", "Edit"),
+    Entry("files", "files.write", "Write"),
+    Entry("files", "files.notebook_edit", "NotebookEdit"),
+    Entry("files", "files.glob", "Glob"),
+    Entry("files", "files.grep", "Grep"),
+    Entry("shell", "shell.bash", "Bash"),
+    Entry("shell", "shell.task_output", "TaskOutput"),
+    Entry("shell", "shell.task_stop", "TaskStop"),
+    Entry("agents", "team.agent", "Agent"),
+    Entry("agents", "team.send_message", "SendMessage"),
+    Entry("agents", "team.task_create", "TaskCreate"),
+    Entry("agents", "team.task_get", "TaskGet"),
+    Entry("agents", "team.task_list", "TaskList"),
+    Entry("agents", "team.task_update", "TaskUpdate"),
+)
+
+SEARCH = frozenset({"Glob", "Grep"})
+"""Needless where the shell has a search of its own."""
+
+SIMPLE = frozenset({"Bash", "Read", "Edit"})
+"""All that the simple mode has."""
+
+WRAPPED_BY_REPL = frozenset({"Read", "Write", "Edit", "Glob", "Grep", "Bash", "NotebookEdit", "Agent"})
+"""What the REPL's own functions do: in its mode they are reached through it alone."""
