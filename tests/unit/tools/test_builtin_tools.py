@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from retinue.tools.base import AnyTool, Tool, Traits
+from retinue.tools.base import READS, AnyTool, Tool
 from retinue.tools.registry.builtin import builtin_tools
 
 FIELDS = {
@@ -65,7 +65,7 @@ def test_the_prompt_is_there_and_the_result_limit_is_the_known_one(name: str) ->
 
 
 def example(tool: AnyTool) -> object:
-    samples = {"content": "x", "command": "ls", "old_string": "a", "new_string": "b", "prompt": "p", "message": "m"}
+    samples = {"content": "x", "command": "make", "old_string": "a", "new_string": "b", "prompt": "p", "message": "m"}
     required = FIELDS[tool.name][0]
     return tool.Input.model_validate({name: samples.get(name, "x") for name in required})
 
@@ -77,8 +77,17 @@ def test_only_what_reads_is_read_only_and_side_by_side() -> None:
     assert safe == reading | {"Agent"}
 
 
-def test_bash_gets_the_strictest_traits_and_fails_its_group() -> None:
-    assert TOOLS["Bash"].traits(example(TOOLS["Bash"])) == Traits()
+def test_bash_is_read_only_and_side_by_side_exactly_when_its_command_only_reads() -> None:
+    bash = TOOLS["Bash"]
+    for command in ("ls -la", "cat /etc/passwd", "git log | head -5", "cd src && ls"):
+        assert bash.traits(bash.Input.model_validate({"command": command})) == READS, command
+    for command in ("make", "ls > x", "ls; touch y", "cat $(x)", "rm -rf /"):
+        traits = bash.traits(bash.Input.model_validate({"command": command}))
+        assert (traits.read_only, traits.concurrency_safe) == (False, False), command
+    assert bash.is_destructive(bash.Input.model_validate({"command": "git push --force"}))
+
+
+def test_only_the_shell_fails_its_group() -> None:
     assert [name for name, tool in TOOLS.items() if tool.fails_group] == ["Bash"]
 
 

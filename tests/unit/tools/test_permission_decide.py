@@ -58,8 +58,7 @@ def test_reading_a_protected_path_is_reading() -> None:
         (Case(touches="read", read_only=True, outside=True), "ask", "ask", "allow"),
         (Case(touches="read", read_only=False), "ask", "ask", "allow"),
         (Case(touches="write", read_only=True), "ask", "allow", "allow"),
-        (Case(touches="shell"), "ask", "ask", "allow"),
-        (Case(touches="shell", allow=Rule("allow", "Bash")), "allow", "allow", "allow"),
+        (Case(touches="other", allow=Rule("allow", "T")), "allow", "allow", "allow"),
         (Case(touches="other"), "ask", "ask", "allow"),
         (Case(touches="other", tool_says=Decision("allow")), "allow", "allow", "allow"),
         (Case(touches="other", tool_says=Decision("ask")), "ask", "ask", "allow"),
@@ -74,7 +73,7 @@ def test_the_mode_decides_what_no_rule_speaks_of(case: Case, default: str, accep
     assert answers == [default, accept, bypass]
 
 
-@pytest.mark.parametrize("case", [Case(touches="write"), Case(touches="shell"), Case(tool_says=Decision("ask", "hm"))])
+@pytest.mark.parametrize("case", [Case(touches="write"), Case(touches="other"), Case(tool_says=Decision("ask", "hm"))])
 def test_the_mode_that_asks_nobody_denies_what_would_be_asked(case: Case) -> None:
     from dataclasses import replace
 

@@ -73,16 +73,39 @@ class Traits:
 READS = Traits(read_only=True, concurrency_safe=True)
 
 
+class Question(BaseModel):
+    """What a person is told with a question, and what is kept of it.
+
+    source       the rule, mode or check that asks
+    suggestions  rules that would make it needless, five at most; empty when none could
+    warnings     what may be lost
+    checks       numbers of the checks of the analysis that objected: all that a log may hold
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str = ""
+    suggestions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    checks: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """allow < ask < deny; the strictest of several wins. `source` names the rule, mode or check that decided."""
+    """allow < ask < deny; the strictest of several wins. `source` names the rule, mode or check that decided.
+
+    question  what was, or would have been, asked
+    firm      a question that only a person answers: no hook and no classifier
+    """
 
     behavior: Behavior
     reason: str = ""
     source: str = ""
+    question: Question | None = None
+    firm: bool = False
 
     def __or__(self, other: Decision) -> Decision:
-        return max(self, other, key=lambda d: _STRICTNESS.index(d.behavior))
+        return max(self, other, key=lambda d: (_STRICTNESS.index(d.behavior), d.firm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +128,13 @@ Validation = Refused | AskFirst | None
 
 @dataclass(frozen=True, slots=True)
 class CommandSubject:
-    """What a permission rule for a shell tool is compared with: the whole command text."""
+    """What a permission rule for a shell tool is compared with: the whole command text.
+
+    `asks_out` means that it wants to run outside of the sandbox.
+    """
 
     text: str
+    asks_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

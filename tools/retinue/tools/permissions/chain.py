@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
-from retinue.tools.base import AnyTool, Decision, ToolContext, ToolInput
+from retinue.tools.base import AnyTool, CommandSubject, Decision, Subject, ToolContext, ToolInput
 from retinue.tools.permissions.decide import Case, Mode, decide
 from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside
 from retinue.tools.permissions.rules import RuleBook
+from retinue.tools.permissions.shell import CommandCase, decide_command
 from retinue.tools.permissions.words import denial_text
+from retinue.tools.shell.analysis.case import Survey
+from retinue.tools.shell.bash.confinement import is_confined
+from retinue.tools.shell.commands import in_place, without_disk
 from retinue.tools.threads import in_thread
 
+DISK_S = 3.0
+"""How long the disk may take to tell where the paths of a command lead."""
+
 _NO_RIGHTS = Decision("deny", "this agent was given no rights", "no rights")
+_SLOW_DISK = Decision("ask", f"where its paths lead could not be found out within {DISK_S:g} s", "slow disk", firm=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,38 +38,88 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class PermissionPolicy:
-    """Implements `PermissionPort`: a call is allowed when all rights allow it. Nobody is there to be asked."""
+    """Implements `PermissionPort`: a call is allowed when all rights allow it. Nobody is there to be asked.
+
+    A hook that vouches for a call, or a classifier, answers instead of a person, but for what only a person may answer.
+    """
 
     rights: tuple[Rights, ...]
     denials: Denials = field(default_factory=Denials)
 
-    async def decide(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, *, forced_ask: str | None) -> Decision:
-        facts = await facts_of(tool, args, ctx, forced_ask)
-        verdict = self.judge(tool, facts)
-        if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder:
-            verdict = await in_thread(self._look_inside, tool, facts.path.real, verdict)
-        if verdict.behavior == "allow":
-            self.denials.allowed()
-            return verdict
-        books = [each.book for each in self.rights]
-        text = denial_text(tool, facts, verdict, books, ctx.root)
-        advice = self.denials.denied()
-        return Decision("deny", f"{text} {advice}" if advice else text, verdict.source)
+    async def decide(
+        self,
+        tool: AnyTool,
+        args: ToolInput,
+        ctx: ToolContext,
+        *,
+        forced_ask: str | None,
+        vouched: Decision | None = None,
+        classifier: Awaitable[Decision | None] | None = None,
+    ) -> Decision:
+        subject = tool.subject(args, ctx)
+        if isinstance(subject, CommandSubject):
+            says = await tool.check_permissions(args, ctx)
+            verdict = await self._about_command(tool, subject, ctx, says, forced_ask)
+        else:
+            verdict = await self._about_rest(tool, await facts_of(tool, args, subject, ctx, forced_ask))
+        if verdict.behavior == "ask" and not verdict.firm:
+            verdict = vouched or await _guessed(classifier) or verdict
+        return self._told(tool, subject, verdict, ctx)
 
-    def judge(self, tool: AnyTool, facts: Facts) -> Decision:
-        """The strictest word of all sets of rights; without any, no."""
-        words = [_word(each, tool, facts) for each in self.rights]
-        return reduce(lambda a, b: a | b, words, words[0]) if words else _NO_RIGHTS
+    async def _about_rest(self, tool: AnyTool, facts: Facts) -> Decision:
+        verdict = _strictest(_word(each, tool, facts) for each in self.rights)
+        if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder:
+            return await in_thread(self._look_inside, tool, facts.path.real, verdict)
+        return verdict
+
+    async def _about_command(
+        self, tool: AnyTool, subject: CommandSubject, ctx: ToolContext, says: Decision | None, forced_ask: str | None
+    ) -> Decision:
+        """A disk that does not answer is left behind: it is only read, and what would be allowed is asked about."""
+
+        def judge(survey: Survey) -> Decision:
+            case = CommandCase(
+                survey,
+                ctx.sandbox,
+                confined=is_confined(subject.text, ctx.sandbox, asks_out=subject.asks_out),
+                asks_out=subject.asks_out and ctx.sandbox.state == "on",
+                tool_says=says,
+                forced_ask=forced_ask,
+            )
+            words = ((each, decide_command(case, tool, each.book, each.mode)) for each in self.rights)
+            return _strictest(_whose(each, word) for each, word in words)
+
+        work = asyncio.ensure_future(asyncio.to_thread(lambda: judge(in_place(subject.text, ctx))))
+        done, _ = await asyncio.wait((work,), timeout=DISK_S)
+        if done:
+            return work.result()
+        work.add_done_callback(lambda late: late.cancelled() or late.exception())
+        return _SLOW_DISK | judge(without_disk(subject.text, ctx))
 
     def _look_inside(self, tool: AnyTool, folder: Path, verdict: Decision) -> Decision:
         """A search reads whole folders: one that holds what may not be read is denied as a whole."""
         hidden = (hidden_inside(each.book, tool, folder) for each in self.rights)
         return next((found for found in hidden if found is not None), verdict)
 
+    def _told(self, tool: AnyTool, subject: Subject, verdict: Decision, ctx: ToolContext) -> Decision:
+        """What the agent hears: nothing more of what is allowed, else why not, and what would help."""
+        if verdict.behavior == "allow":
+            self.denials.allowed()
+            return verdict
+        text = denial_text(tool, subject, verdict, [each.book for each in self.rights], ctx.root)
+        advice = self.denials.denied()
+        return Decision("deny", f"{text} {advice}" if advice else text, verdict.source, verdict.question)
+
 
 def intersect(parent: PermissionPolicy, child: PermissionPolicy) -> PermissionPolicy:
     """The child's policy: what its own rights allow, and its parent's allow too."""
     return PermissionPolicy((*child.rights, *parent.rights), child.denials)
+
+
+def _strictest(words: Iterable[Decision]) -> Decision:
+    """Of all sets of rights; without any, no."""
+    found = list(words)
+    return reduce(lambda a, b: a | b, found) if found else _NO_RIGHTS
 
 
 def _word(rights: Rights, tool: AnyTool, facts: Facts) -> Decision:
@@ -78,6 +138,16 @@ def _word(rights: Rights, tool: AnyTool, facts: Facts) -> Decision:
             protected=facts.protected,
         )
     )
+    return _whose(rights, verdict)
+
+
+async def _guessed(classifier: Awaitable[Decision | None] | None) -> Decision | None:
+    """What a classifier says instead of a person; a doubt of its own is none."""
+    guess = await classifier if classifier is not None else None
+    return guess if guess is not None and guess.behavior != "ask" else None
+
+
+def _whose(rights: Rights, verdict: Decision) -> Decision:
     if not rights.whose or verdict.behavior == "allow":
         return verdict
-    return Decision(verdict.behavior, f"{verdict.reason} (rights of {rights.whose})", verdict.source)
+    return replace(verdict, reason=f"{verdict.reason} (rights of {rights.whose})")

@@ -1,8 +1,8 @@
-"""The permission chain for one call. Pure: every fact is in the case, nothing is looked up."""
+"""The permission chain for one call that is no command. Pure: every fact is in the case, nothing is looked up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from retinue.tools.base import Decision
@@ -21,6 +21,7 @@ class Case:
     touches            what kind of thing it acts on
     outside            the path lies outside of the workspace
     protected          the part of the path that protects it from changes
+    vouched            the allow of a hook or classifier: it answers what would be asked, and beats no deny or ask rule
     """
 
     mode: Mode = "default"
@@ -30,22 +31,28 @@ class Case:
     tool_says: Decision | None = None
     forced_ask: str | None = None
     read_only: bool = False
-    touches: Literal["read", "write", "shell", "other"] = "other"
+    touches: Literal["read", "write", "other"] = "other"
     outside: bool = False
     protected: str | None = None
+    vouched: Decision | None = None
 
 
 def decide(case: Case) -> Decision:
     """deny > what always asks > bypass > allow > the tool and the mode. dontAsk turns every question into a denial."""
-    decision = _refusal(case) or _always_asked(case) or _allowed(case) or _open_question(case)
-    if decision.behavior == "ask" and case.mode == "dontAsk":
-        return Decision("deny", f"{decision.reason}, and the mode dontAsk asks nobody", decision.source)
-    return decision
+    decision = _refusal(case) or _firm(_always_asked(case)) or _allowed(case) or _open_question(case)
+    return if_nobody_is_asked(decision) if case.mode == "dontAsk" else decision
+
+
+def if_nobody_is_asked(decision: Decision) -> Decision:
+    """What becomes of a question in the mode dontAsk."""
+    if decision.behavior != "ask":
+        return decision
+    return replace(decision, behavior="deny", reason=f"{decision.reason}, and the mode dontAsk asks nobody")
 
 
 def _refusal(case: Case) -> Decision | None:
     if case.deny is not None:
-        return _by_rule(case.deny)
+        return by_rule(case.deny)
     if case.tool_says is not None and case.tool_says.behavior == "deny":
         return case.tool_says
     return None
@@ -54,7 +61,7 @@ def _refusal(case: Case) -> Decision | None:
 def _always_asked(case: Case) -> Decision | None:
     """No mode and no allow rule answers these."""
     if case.ask is not None:
-        return _by_rule(case.ask)
+        return by_rule(case.ask)
     if case.forced_ask is not None:
         return Decision("ask", case.forced_ask, "validation")
     if case.protected is not None and case.touches == "write":
@@ -64,12 +71,18 @@ def _always_asked(case: Case) -> Decision | None:
     return None
 
 
+def _firm(decision: Decision | None) -> Decision | None:
+    return None if decision is None else replace(decision, firm=True)
+
+
 def _allowed(case: Case) -> Decision | None:
+    if case.vouched is not None:
+        return case.vouched
     if case.mode == "bypassPermissions":
         return Decision("allow", "the mode bypassPermissions allows it", "mode bypassPermissions")
     if case.allow is None or (_leads_out(case) and case.allow.content is None):
         return None
-    return _by_rule(case.allow)
+    return by_rule(case.allow)
 
 
 def _open_question(case: Case) -> Decision:
@@ -85,7 +98,7 @@ def _open_question(case: Case) -> Decision:
         return Decision("allow", "it only reads", "read-only")
     if case.mode == "acceptEdits" and case.touches == "write":
         return Decision("allow", "the mode acceptEdits allows edits in the workspace", "mode acceptEdits")
-    return Decision("ask", _nobody_allowed(case), f"mode {case.mode}")
+    return Decision("ask", f"no rule allows it, and the mode {case.mode} does not", f"mode {case.mode}")
 
 
 def _leads_out(case: Case) -> bool:
@@ -93,12 +106,7 @@ def _leads_out(case: Case) -> bool:
     return case.outside or (case.tool_says is not None and case.tool_says.behavior == "ask")
 
 
-def _nobody_allowed(case: Case) -> str:
-    if case.touches == "shell":
-        return "no allow rule is exactly this command"
-    return f"no rule allows it, and the mode {case.mode} does not"
-
-
-def _by_rule(rule: Rule) -> Decision:
+def by_rule(rule: Rule) -> Decision:
+    """The decision of a rule, which it names with its source."""
     verb = {"deny": "denies", "ask": "wants to be asked about", "allow": "allows"}[rule.behavior]
     return Decision(rule.behavior, f"the {rule.source} rule {rule} {verb} it", f"{rule.source} rule {rule}")

@@ -1,4 +1,4 @@
-"""What the permission chain must know about a call and only the disk can tell: where its path really leads."""
+"""What the permission chain must know of a call and only the disk can tell: where its path really leads."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Literal
 
-from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
+from retinue.tools.base import AnyTool, Decision, NameSubject, PathSubject, ToolContext, ToolInput
 from retinue.tools.permissions.protected import protected_part
 from retinue.tools.permissions.rules import ResolvedPath, RuleBook
 
 MAX_ENTRIES = 20_000
 """How many files are looked at to find one that may not be read."""
 
-Touches = Literal["read", "write", "shell", "other"]
+Touches = Literal["read", "write", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The same for every set of rights. `path` is None for a call that is not about a path."""
 
-    subject: Subject
+    subject: PathSubject | NameSubject
     touches: Touches
     read_only: bool
     path: ResolvedPath | None = None
@@ -32,14 +32,14 @@ class Facts:
     protected: str | None = None
 
 
-async def facts_of(tool: AnyTool, args: ToolInput, ctx: ToolContext, forced_ask: str | None) -> Facts:
+async def facts_of(
+    tool: AnyTool, args: ToolInput, subject: PathSubject | NameSubject, ctx: ToolContext, forced_ask: str | None
+) -> Facts:
     """Links are followed now: a rule that allows must fit the name and the place that it leads to."""
     says = await tool.check_permissions(args, ctx)
-    subject = tool.subject(args, ctx)
     read_only = tool.is_read_only(args)
     if not isinstance(subject, PathSubject):
-        touches: Touches = "shell" if isinstance(subject, CommandSubject) else "other"
-        return Facts(subject, touches, read_only, tool_says=says, forced_ask=forced_ask)
+        return Facts(subject, "other", read_only, tool_says=says, forced_ask=forced_ask)
     path = resolved(subject.path, reading=not subject.write)
     homes = (ctx.root, *ctx.extra_dirs) if subject.write else (ctx.root, *ctx.extra_dirs, ctx.results_dir)
     return Facts(

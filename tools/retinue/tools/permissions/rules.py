@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from retinue.tools.base import AnyTool, Behavior, CommandSubject, NameSubject, PathSubject, Subject
+from retinue.tools.base import AnyTool, Behavior, NameSubject, PathSubject
 from retinue.tools.errors import SpecError
-from retinue.tools.permissions import commands
 from retinue.tools.registry.pool import names_tool
 
 Source = Literal["spec", "cli", "agent"]
@@ -97,7 +96,7 @@ class RuleBook:
 
     def __init__(self, rules: Iterable[Rule], anchors: Anchors) -> None:
         self.rules = tuple(rules)
-        self._anchors = anchors
+        self.anchors = anchors
         self._about: dict[tuple[Behavior, str, str], tuple[Rule, ...]] = {}
         self._patterns: dict[Rule, PathFits] = {}
 
@@ -118,15 +117,17 @@ class RuleBook:
         strict = (*self._rules_about("deny", tool, "read"), *self._rules_about("ask", tool, "read"))
         return any(rule.content is not None for rule in strict)
 
-    def first(self, behavior: Behavior, tool: AnyTool, subject: Subject, path: ResolvedPath | None) -> Rule | None:
-        """The first rule of that behaviour that fits the call. `path` is the resolved path of a path subject."""
+    def first(
+        self, behavior: Behavior, tool: AnyTool, subject: PathSubject | NameSubject, path: ResolvedPath | None
+    ) -> Rule | None:
+        """The first rule of that behaviour that fits the call. `path` is the resolved path of a path subject.
+
+        Rules for commands are held against what the analysis finds in them, not here.
+        """
         match subject:
             case PathSubject():
                 about = self._rules_about(behavior, tool, "write" if subject.write else "read")
                 return next((rule for rule in about if self._fits_path(rule, path)), None)
-            case CommandSubject(text):
-                about = self._rules_about(behavior, tool, "other")
-                return next((rule for rule in about if _fits_command(rule, text)), None)
             case NameSubject():
                 about = self._rules_about(behavior, tool, "other")
                 return next((rule for rule in about if _fits_name(rule, subject)), None)
@@ -147,7 +148,7 @@ class RuleBook:
             return strict  # a path that could not be resolved is denied what it may be denied, and allowed nothing
         fits = self._patterns.get(rule)
         if fits is None:
-            fits = self._patterns[rule] = path_matcher(rule.content, rule.behavior, self._anchors)
+            fits = self._patterns[rule] = path_matcher(rule.content, rule.behavior, self.anchors)
         named, real = str(path.named), str(path.real)
         if strict:
             return fits(named, True) or fits(real, True)
@@ -214,13 +215,6 @@ def _is_about(rule: Rule, tool: AnyTool, touches: _Touches) -> bool:
     if rule.tool == "Read":
         return touches == "read" or rule.behavior == "deny"
     return names_tool(rule.tool, tool) and (rule.content is None or rule.behavior != "allow")
-
-
-def _fits_command(rule: Rule, text: str) -> bool:
-    if rule.behavior == "allow":
-        covered = rule.content is None or commands.allows(rule.content, text)
-        return covered and commands.runs_uncovered(text) is None
-    return rule.content is None or commands.forbids(rule.content, text)
 
 
 def _fits_name(rule: Rule, subject: NameSubject) -> bool:

@@ -26,7 +26,7 @@ def meaning(parts: Sequence[Part], exit_code: int) -> str | None:
         if name in _CANNOT_FAIL:
             continue
         here = ONE_IS_NO_FAILURE.get(name)
-        if here is None:
+        if here is None or part.raw.negated:
             return None
         said = said or here
     return said

@@ -189,7 +189,8 @@ class Need(NamedTuple):
     @property
     def reason(self) -> Reason:
         """For people; shortened, because the words of a command may be as long as the command."""
-        return Reason("part", 0, f"{(self.part.program or self.part.source)[:_LONGEST]}: {self.why[:_LONGEST]}")
+        name, why = (self.part.program or self.part.source)[:_LONGEST], self.why[:_LONGEST]
+        return Reason("part", 0, why if why.startswith(name) else f"{name}: {why}")
 
 
 class Verdict(NamedTuple):

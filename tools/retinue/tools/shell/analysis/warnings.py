@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from retinue.tools.shell.analysis.model import MAX_CHARS
+
 _GIT = r"\bgit\b(?:[^;&|\n])*?\b"
 _WARNINGS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
     (tuple(needles.split()), re.compile(pattern, re.IGNORECASE), text)
@@ -66,7 +68,8 @@ _HINT = re.compile(
 
 
 def warnings_for(command: str) -> tuple[str, ...]:
-    """Each warning once, in the order of the table."""
+    """Each warning once, in the order of the table; of a text that nobody reads, from its beginning."""
+    command = command[:MAX_CHARS]
     if _HINT.search(command) is None:
         return ()
     lowered = command.lower()

@@ -13,6 +13,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.files.paths import is_inside
 from retinue.tools.ports import RunningCommand, ShellOutcome, ShellRequest
 from retinue.tools.shell.background.ports import BackgroundTask, background_id
+from retinue.tools.shell.bash.confinement import confined
 from retinue.tools.shell.bash.constants import (
     DEFAULT_TIMEOUT_MS,
     MAX_RESULT_CHARS,
@@ -22,7 +23,7 @@ from retinue.tools.shell.bash.constants import (
 )
 from retinue.tools.shell.bash.detach import terms_of
 from retinue.tools.shell.bash.schema import BashInput, BashOutput
-from retinue.tools.shell.bash.semantics import judge
+from retinue.tools.shell.commands import exit_meaning, is_failure
 from retinue.tools.shell.runner import CHANGES_DIRECTORY
 from retinue.tools.shell.running import read_part
 from retinue.tools.threads import in_thread
@@ -46,6 +47,7 @@ async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress
         output_file=output_file,
         keep_fds=ctx.lease_fds,
         tag=key,
+        confined=confined(args, ctx),
         background_s=terms.background_s,
     )
     command = await ctx.shell.start(
@@ -55,7 +57,7 @@ async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress
     try:
         if port and home and await _outlasts(command, terms.wait_s) and await command.hand_over(home):
             task = _task(args, ctx, background_id(key), command, None if args.run_in_background else terms.wait_s)
-            task = await port.adopt(task, command, lambda code: judge(args.command, code).failed)
+            task = await port.adopt(task, command, lambda code: is_failure(args.command, code))
             kept = True
             return ToolResult(await _so_far(args.command, task, notes))
         outcome = await command.wait()
@@ -142,12 +144,11 @@ def _after(outcome: ShellOutcome, started: Path, ctx: ToolContext) -> tuple[Cont
 def _output(
     command: str, outcome: ShellOutcome, timeout_ms: int, output_file: Path | None, notes: list[str]
 ) -> BashOutput:
-    verdict = judge(command, outcome.exit_code)
     return BashOutput(
         output=outcome.output,
         exit_code=outcome.exit_code,
-        failed=verdict.failed or outcome.timed_out,
-        meaning=verdict.meaning,
+        failed=is_failure(command, outcome.exit_code) or outcome.timed_out,
+        meaning=exit_meaning(command, outcome.exit_code) or "",
         timed_out_after_ms=timeout_ms if outcome.timed_out else None,
         output_bytes=outcome.output_bytes,
         output_path=str(output_file) if output_file else None,

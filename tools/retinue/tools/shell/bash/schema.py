@@ -15,7 +15,9 @@ class BashInput(ToolInput):
     timeout: int | None = Field(None, ge=1, description="Milliseconds that it may take, at most 600000")
     description: str = Field("", description="What the command does, in five to ten words")
     run_in_background: bool = Field(False, description="Answer at once, and go on")
-    disable_sandbox: bool = Field(False, alias="dangerouslyDisableSandbox", description="Not supported yet")
+    disable_sandbox: bool = Field(
+        False, alias="dangerouslyDisableSandbox", description="Run it outside of the sandbox, if a person allows it"
+    )
 
 
 class BashOutput(ToolData):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from retinue.tools.base import (
+    READS,
     CommandSubject,
     OnProgress,
     Refused,
@@ -10,14 +11,23 @@ from retinue.tools.base import (
     Tool,
     ToolContext,
     ToolResult,
+    Traits,
     Validation,
 )
+from retinue.tools.shell.analysis.display import display_class
+from retinue.tools.shell.analysis.model import DisplayClass
+from retinue.tools.shell.analysis.warnings import warnings_for
 from retinue.tools.shell.bash.constants import MAX_RESULT_CHARS
 from retinue.tools.shell.bash.content import content_of
 from retinue.tools.shell.bash.run import run_command
 from retinue.tools.shell.bash.schema import BashInput, BashOutput
+from retinue.tools.shell.commands import by_text
 from retinue.tools.text import is_unicode, one_line
 
+_NO_WAY_OUT = (
+    "Commands may not run outside of the sandbox here (`sandbox.allow_unsandboxed` is off in the spec): leave "
+    "dangerouslyDisableSandbox out."
+)
 _EMPTY, _NO_CHARACTER, _BACKGROUND, _UNSANDBOXED = 1, 2, 3, 4
 
 
@@ -32,7 +42,18 @@ class Bash(Tool[BashInput, BashOutput]):
         return "Run one command in the shell"
 
     def subject(self, args: BashInput, ctx: ToolContext) -> Subject:
-        return CommandSubject(args.command)
+        return CommandSubject(args.command, asks_out=args.disable_sandbox)
+
+    def traits(self, args: BashInput) -> Traits:
+        """Whether it only reads is told by its text alone; where it may read is for the permission chain to say."""
+        if by_text(args.command).only_reads:
+            return READS
+        return Traits(destructive=bool(warnings_for(args.command)))
+
+    def display_class(self, args: BashInput) -> DisplayClass | None:
+        """What it is folded with when it is shown: searches, reads or lists."""
+        case = by_text(args.command)
+        return display_class(case.reading.parts) if case.is_simple else None
 
     def title(self, args: BashInput) -> str:
         return one_line(args.description or args.command)
@@ -44,8 +65,8 @@ class Bash(Tool[BashInput, BashOutput]):
             return Refused("The command contains a null byte, or half of a surrogate pair.", _NO_CHARACTER)
         if args.run_in_background and ctx.background is None:
             return Refused("There is no background here: run it in the foreground.", _BACKGROUND)
-        if args.disable_sandbox:
-            return Refused("dangerouslyDisableSandbox is not supported yet: leave it out.", _UNSANDBOXED)
+        if args.disable_sandbox and ctx.sandbox.state == "on" and not ctx.sandbox.allow_unconfined:
+            return Refused(_NO_WAY_OUT, _UNSANDBOXED)
         return None
 
     async def call(self, args: BashInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[BashOutput]:
