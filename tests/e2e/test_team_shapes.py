@@ -87,7 +87,7 @@ def test_a_lead_hands_out_work_and_asks_a_sub_agent(place: Bench) -> None:
 
 
 def test_two_agents_in_one_checkout_never_run_unsafe_calls_at_once(place: Bench) -> None:
-    marks = place.root / "marks.txt"
+    marks = place.repo / "marks.txt"
     commands = {
         name: f"echo {name} begins >> {marks}; sleep 0.3; echo {name} ends >> {marks}" for name in ("ada", "ben")
     }
@@ -195,7 +195,7 @@ def test_a_denied_call_reaches_the_model_and_changes_nothing(place: Bench) -> No
 
 
 def test_mail_of_the_human_wakes_an_idle_agent(place: Bench) -> None:
-    busy = f"until [ -e {place.root}/go ]; do sleep 0.1; done"
+    busy = f"until [ -e {place.repo}/go.local ]; do sleep 0.1; done"
     prepare(
         place,
         f"permissions: {{mode: acceptEdits, allow: [{json.dumps(f'Bash({busy})')}]}}\n"
@@ -230,7 +230,7 @@ def test_mail_of_the_human_wakes_an_idle_agent(place: Bench) -> None:
                 sent = place.retinue("send", "r", "ada", "the word is plover")
                 assert (sent.returncode, sent.stdout) == (0, "stored for ada\n"), sent.stderr
             if "merged" in line:
-                (place.root / "go").touch()
+                (place.repo / "go.local").touch()
         assert logs.wait() == 0
     assert violations(place.run_dir("r") / "ledger.rlog") == []
     assert place.git("show", "retinue/r/result:word.txt") == "plover"

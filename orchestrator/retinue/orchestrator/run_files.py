@@ -43,7 +43,7 @@ class PrivateEnv(Wire):
     base_url: str | None = None
 
 
-_GIT_CONFIG = """\
+GIT_CONFIG = """\
 # The only configuration of agents' git besides that of their own repository.
 [gc]
 	auto = 0
@@ -93,7 +93,7 @@ class RunFiles:
     def write(self, plan: LaunchPlan, private: PrivateEnv) -> None:
         """The plan comes last: a directory that has one is complete."""
         write_private(self.dir.env, private.model_dump_json())
-        write_private(self.git_config, _GIT_CONFIG)
+        write_private(self.git_config, GIT_CONFIG)
         write_private(self.dir.root / "plan.json", plan.model_dump_json())
 
     def lend_credentials(self, env: Mapping[str, str]) -> None:

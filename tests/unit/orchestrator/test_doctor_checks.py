@@ -12,13 +12,17 @@ from retinue.orchestrator.cli.doctor_checks import LATER_PARTS, Check, Ran, not_
 from retinue.orchestrator.cluster.own import ClusterStatus
 from retinue.orchestrator.spec.vocabulary import NOT_SUPPORTED_YET
 from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.shell.sandbox.result import Probe
 
 PROGRAMS = {
     "git": Ran(0, "git version 2.39.5\n"),
     "tmux": Ran(0, "tmux 3.3a\n"),
     "/v/bin/rg": Ran(0, "ripgrep 15.2.0 (rev 1)\n"),
-    "bwrap": Ran(0),
 }
+CONFINES = Probe(mechanism="bubblewrap", program="/usr/bin/bwrap", version="bubblewrap 0.8.0")
+FORBIDDEN = Probe(mechanism=None, why=("bubblewrap: No permissions to create new namespace. Allow them.",))
+NO_LANDLOCK = Probe(mechanism=None, why=("Landlock: this kernel has none; use Linux 5.13 or later.",))
+LANDLOCK = Probe(mechanism="landlock", gaps=("signals",), limits=("no /tmp of its own",))
 RAY_RUNS = Ran(0, "2.60.0\n")
 CLUSTER = ClusterStatus("0123abcd", "127.0.0.1:40001", 1.0, False, True, 7, 313_000_000, ())
 
@@ -36,6 +40,7 @@ class Puppet:
     network: str = ""
     files: int = 65_536
     no_port: str = ""
+    confines: tuple[Probe, Probe] = (CONFINES, LANDLOCK)
     running: tuple[ClusterStatus, ...] | EnvironmentProblem = ()
     asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
 
@@ -47,6 +52,9 @@ class Puppet:
 
     def ripgrep(self) -> str:
         return self.rg
+
+    def sandboxes(self) -> Mapping[str, Probe]:
+        return dict(zip(("bubblewrap", "landlock"), self.confines, strict=True))
 
     def answer(self, url: str, headers: Mapping[str, str]) -> int | str:
         self.asked.append((url, headers))
@@ -98,7 +106,7 @@ def test_on_a_good_machine_nothing_is_wrong_and_nothing_that_is_right_has_a_reme
         "open ports": "127.0.0.1 can be used",
         "model": "the Messages API answers and takes the key",
         "tmux": "3.3",
-        "sandbox": "bubblewrap works; not used in this version",
+        "sandbox": "bubblewrap 0.8.0 confines commands",
     }
     assert not [check for check in found.values() if check.ok and check.remedy]
 
@@ -138,8 +146,8 @@ def test_what_keeps_a_run_from_working_is_said_with_what_to_do(
     [
         (with_program("tmux", Ran(None)), "tmux", "not found"),
         (with_program("tmux", Ran(0, "tmux 3.1c")), "tmux", "3.1"),
-        (with_program("bwrap", Ran(None)), "sandbox", "was not found"),
-        (with_program("bwrap", Ran(1, "bwrap: No permissions to create new namespace")), "sandbox", "No permissions"),
+        (Puppet(confines=(FORBIDDEN, NO_LANDLOCK)), "sandbox", "every command of an agent is a question"),
+        (Puppet(confines=(CONFINES, NO_LANDLOCK)), "landlock", "this kernel has none"),
         (Puppet(files=1024), "open files", "1024"),
     ],
 )
@@ -150,6 +158,27 @@ def test_what_this_version_can_do_without_is_no_failure_but_has_a_remedy(
     assert check.ok is None
     assert words in check.found
     assert check.remedy
+
+
+def sandbox_lines(*confines: Probe) -> list[tuple[str, bool | None, str]]:
+    machine = Puppet(confines=(confines[0], confines[1]))
+    wanted = ("sandbox", "bubblewrap", "landlock")
+    return [(check.name, check.ok, check.found) for check in run_checks(machine, {}) if check.name in wanted]
+
+
+def test_the_mechanism_that_works_is_named_with_what_it_leaves_open_and_what_the_others_lack() -> None:
+    assert sandbox_lines(FORBIDDEN, LANDLOCK) == [
+        ("sandbox", True, "landlock confines commands"),
+        ("sandbox", None, "left open by landlock: signals"),
+        ("sandbox", None, "in landlock: no /tmp of its own"),
+        ("bubblewrap", None, "bubblewrap: No permissions to create new namespace. Allow them."),
+    ]
+
+
+def test_where_nothing_confines_every_mechanism_says_why() -> None:
+    (first, *others) = sandbox_lines(FORBIDDEN, NO_LANDLOCK)
+    assert first[:2] == ("sandbox", None)
+    assert [line[2] for line in others] == [*FORBIDDEN.why, *NO_LANDLOCK.why]
 
 
 def test_without_key_and_server_nothing_is_asked() -> None:

@@ -13,6 +13,7 @@ from retinue.tools.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from retinue.orchestrator.cluster.own import ClusterStatus
+    from retinue.tools.shell.sandbox.result import Probe
 
 PYTHON = (3, 11)
 RAY = (2, 60)
@@ -23,7 +24,6 @@ FILES_WANTED = 4096
 PUBLIC_API = "https://api.anthropic.com"
 LATER_PARTS = {
     "analysis of shell commands": "allow each command in full, as in Bash(make test)",
-    "sandboxed tools": "run teams that you do not trust in a container or a virtual machine",
     "hibernation of idle agents": "count 50 MB of memory for each agent",
     "agents on other nodes": "start smaller teams",
     "rates shared by agents": "a limited agent waits by itself; start fewer agents on a small rate",
@@ -82,6 +82,9 @@ class Machine(Protocol):
         ...
 
     def clusters(self) -> list[ClusterStatus]: ...
+    def sandboxes(self) -> Mapping[str, Probe]:
+        """Every mechanism that this system may have, tried; the one that is preferred first."""
+        ...
 
 
 def run_checks(machine: Machine, environ: Mapping[str, str]) -> Iterator[Check]:
@@ -101,7 +104,7 @@ def run_checks(machine: Machine, environ: Mapping[str, str]) -> Iterator[Check]:
         yield check(machine)
     yield _model(machine, environ)
     yield _tmux(machine)
-    yield _sandbox(machine)
+    yield from _sandboxes(machine)
     yield from not_yet()
 
 
@@ -151,15 +154,22 @@ def _ripgrep(machine: Machine) -> Check:
     return _tool(machine, "ripgrep", (path, "--version"), (0,), remedy)
 
 
-def _sandbox(machine: Machine) -> Check:
-    ran = machine.run("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-pid", "true")
-    unused = "not used in this version"
-    if ran.code == 0:
-        return Check("sandbox", True, f"bubblewrap works; {unused}")
-    if ran.code is None:
-        return Check("sandbox", None, f"bubblewrap was not found; {unused}", "install bubblewrap for a later version")
-    why = _last_line(ran.text) or f"exit code {ran.code}"
-    return Check("sandbox", None, f"bubblewrap does not work ({why}); {unused}", "allow unprivileged user namespaces")
+def _sandboxes(machine: Machine) -> Iterator[Check]:
+    """The mechanism that a launch takes, and what keeps the others from being it."""
+    probes = machine.sandboxes()
+    used = next((probe for probe in probes.values() if probe.mechanism is not None), None)
+    if used is None:
+        what = "nothing confines commands here: every command of an agent is a question"
+        yield Check(
+            "sandbox", None, what, "see the next lines; or run teams in a container, with sandbox.enabled: false"
+        )
+    else:
+        yield Check("sandbox", True, f"{used.version or used.mechanism} confines commands")
+        yield from (Check("sandbox", None, f"left open by {used.mechanism}: {gap}") for gap in used.gaps)
+        yield from (Check("sandbox", None, f"in {used.mechanism}: {limit}") for limit in used.limits)
+    for mechanism, probe in probes.items():
+        if probe.mechanism is None:
+            yield Check(mechanism, None, " ".join(probe.why), "not needed, since another one works" if used else "")
 
 
 def _state_folder(machine: Machine) -> Check:

@@ -18,6 +18,7 @@ from retinue.tools.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from retinue.orchestrator.cluster.own import ClusterStatus
+    from retinue.tools.shell.sandbox.result import Mechanism, Probe
 
 _PROGRAM_S = 5.0
 _RAY_S = 30.0
@@ -83,6 +84,14 @@ class ThisMachine:
         from retinue.orchestrator.cluster import own
 
         return own.status(self._environ)
+
+    def sandboxes(self) -> Mapping[str, Probe]:
+        from retinue.tools.shell.sandbox.probe import probe
+
+        mechanisms: tuple[Mechanism, ...] = (
+            ("sandbox-exec",) if self.platform == "darwin" else ("bubblewrap", "landlock")
+        )
+        return {mechanism: probe(mechanism) for mechanism in mechanisms}
 
     def _run(self, command: tuple[str, ...], deadline_s: float) -> Ran:
         try:
