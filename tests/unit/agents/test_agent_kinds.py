@@ -12,7 +12,8 @@ from retinue.agents.identity import NAME, agent_id, call_key, child_id, envelope
 from retinue.agents.prompt import Facts, system_prompt
 from retinue.tools.errors import SpecError
 from retinue.tools.registry.builtin import builtin_tools
-from retinue.tools.registry.pool import PoolFilter, assemble
+from retinue.tools.registry.filters import PoolFilter
+from retinue.tools.registry.pool import assemble
 from support.agents_scene import FACTS, a_boot
 
 # --- names ---

@@ -400,7 +400,7 @@ async def test_what_a_tool_did_stands_when_its_lease_is_not_given_back_in_order(
 
 async def test_an_agent_starts_only_the_kinds_that_its_pool_names() -> None:
     from retinue.tools.registry.builtin import builtin_tools
-    from retinue.tools.registry.pool import PoolFilter
+    from retinue.tools.registry.filters import PoolFilter
 
     pool = assemble(builtin_tools(), chosen=PoolFilter(allow=("Agent(explore)",)))
     line = pipeline()

@@ -8,8 +8,11 @@ import pytest
 
 from retinue.tools.base import AnyTool
 from retinue.tools.errors import SpecError
-from retinue.tools.registry.builtin import builtin_tools
-from retinue.tools.registry.pool import PoolFilter, assemble
+from retinue.tools.registry.builtin import built_in, builtin_tools
+from retinue.tools.registry.filters import PoolFilter, PoolMode
+from retinue.tools.registry.gates import GATES
+from retinue.tools.registry.pool import assemble
+from retinue.tools.registry.table import BASE_TOOLS
 from support.calls import tool
 
 
@@ -116,3 +119,54 @@ def test_a_wildcard_does_not_reach_a_tool_by_its_old_name() -> None:
     assert "TaskCreate" in pool.names
     assert all(name.startswith("Task") for name in pool.names)
     assert assemble(builtin_tools(), chosen=PoolFilter(("Task",), ())).names == ("Agent",)
+
+
+BUILT_IN = ("Agent", "AskUserQuestion", "Bash", "Edit", "Glob", "Read", "TaskCreate", "TeamCreate", "Write")
+
+
+def test_the_simple_mode_leaves_shell_read_and_edit_and_what_servers_bring() -> None:
+    assert names(*BUILT_IN, mode=PoolMode(simple=True)) == ("Bash", "Edit", "Read")
+    foreign = assemble([tool("Bash"), tool("Write")], [tool("mcp__a__x")], mode=PoolMode(simple=True))
+    assert foreign.names == ("Bash", "mcp__a__x")
+
+
+def test_the_repl_hides_what_it_wraps_and_stands_for_it_in_the_simple_mode() -> None:
+    with_repl = (*BUILT_IN, "REPL")
+    assert names(*with_repl, mode=PoolMode(repl=True)) == ("AskUserQuestion", "REPL", "TaskCreate", "TeamCreate")
+    assert names(*with_repl, mode=PoolMode(simple=True, repl=True)) == ("REPL",)
+    assert names(*with_repl) == tuple(sorted(with_repl))
+
+
+def test_a_build_without_the_repl_hides_nothing_for_it() -> None:
+    assert names(*BUILT_IN, mode=PoolMode(repl=True)) == BUILT_IN
+    assert names(*BUILT_IN, mode=PoolMode(simple=True, repl=True)) == ("Bash", "Edit", "Read")
+
+
+def test_an_agent_of_an_agent_neither_asks_people_nor_makes_teams() -> None:
+    left = set(BUILT_IN) - {"AskUserQuestion", "TeamCreate"}
+    assert set(names(*BUILT_IN, mode=PoolMode(nested=True))) == left
+
+
+def test_in_the_background_only_the_named_tools_are_left_and_those_of_servers() -> None:
+    pool = assemble([tool(name) for name in BUILT_IN], [tool("mcp__a__x")], mode=PoolMode(background=True))
+    assert pool.names == ("Agent", "Bash", "Edit", "Glob", "Read", "Write", "mcp__a__x")
+
+
+def test_a_shell_with_a_search_of_its_own_needs_no_glob_and_grep() -> None:
+    full, less = ({each.name for each in builtin_tools(embedded_search=search)} for search in (False, True))
+    assert full - less == {"Glob", "Grep"}
+
+
+def test_each_entry_of_the_table_is_the_tool_that_it_says() -> None:
+    made = {each.name: each for each in builtin_tools()}
+    for entry in built_in():
+        assert made[entry.name].group == entry.group
+        assert type(made[entry.name]).__module__ == f"retinue.tools.{entry.folder}.tool"
+    assert len(made) == len(list(built_in()))
+    assert all(entry.gate in {"", *GATES} for entry in BASE_TOOLS)
+
+
+def test_a_gate_that_is_off_leaves_its_tool_out() -> None:
+    gated = {entry.name for entry in BASE_TOOLS if entry.gate}
+    assert not gated & {entry.name for entry in built_in(dict.fromkeys(GATES, False))}
+    assert {entry.name for entry in built_in({})} == {entry.name for entry in BASE_TOOLS if not entry.gate}

@@ -80,7 +80,8 @@ def _without_key(loaded: LoadedSpec) -> tuple[Problem, ...]:
 def tools_of(member: AgentBoot) -> tuple[str, ...]:
     """What the agent's model would see. Raises SpecError for an entry that is no name of a tool."""
     from retinue.tools.registry.builtin import builtin_tools
-    from retinue.tools.registry.pool import PoolFilter, assemble
+    from retinue.tools.registry.filters import PoolFilter
+    from retinue.tools.registry.pool import assemble
 
     chosen = PoolFilter(member.tools.allow, member.tools.deny)
     denied = [rule for right in member.rights for rules in right.rules for rule in rules.deny if "(" not in rule]

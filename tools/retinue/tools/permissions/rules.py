@@ -11,7 +11,7 @@ from typing import Literal
 
 from retinue.tools.base import AnyTool, Behavior, NameSubject, PathSubject
 from retinue.tools.errors import SpecError
-from retinue.tools.registry.pool import names_tool
+from retinue.tools.registry.filters import names_tool
 
 Source = Literal["spec", "cli", "agent"]
 _Touches = Literal["read", "write", "other"]

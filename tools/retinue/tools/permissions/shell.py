@@ -11,7 +11,7 @@ from functools import lru_cache
 from retinue.tools.base import AnyTool, Decision, Question
 from retinue.tools.permissions.decide import Mode, by_rule, if_nobody_is_asked
 from retinue.tools.permissions.rules import RuleBook
-from retinue.tools.registry.pool import names_tool
+from retinue.tools.registry.filters import names_tool
 from retinue.tools.shell.analysis.advice import suggested_rules, warnings_of
 from retinue.tools.shell.analysis.analyse import judge
 from retinue.tools.shell.analysis.bars import bar

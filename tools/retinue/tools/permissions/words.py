@@ -7,7 +7,7 @@ from pathlib import Path
 
 from retinue.tools.base import AnyTool, CommandSubject, Decision, NameSubject, PathSubject, Subject
 from retinue.tools.permissions.rules import RuleBook
-from retinue.tools.registry.pool import names_tool
+from retinue.tools.registry.filters import names_tool
 
 _SHOWN_RULES = 5
 _GLOB = str.maketrans({c: f"\\{c}" for c in "\\*?[]!#"})

@@ -46,3 +46,13 @@ SIMPLE = frozenset({"Bash", "Read", "Edit"})
 
 WRAPPED_BY_REPL = frozenset({"Read", "Write", "Edit", "Glob", "Grep", "Bash", "NotebookEdit", "Agent"})
 """What the REPL's own functions do: in its mode they are reached through it alone."""
+
+NESTED_LOSES = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "TeamCreate", "TeamDelete"})
+"""What an agent of an agent must not have: it speaks to its parent alone, and leads nobody."""
+
+BACKGROUND_KEEPS = frozenset(
+    {"Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep", "Bash", "TaskOutput", "TaskStop", "REPL", "LSP"}
+    | {"WebFetch", "WebSearch", "TodoWrite", "Skill", "ToolSearch", "EnterWorktree", "ExitWorktree"}
+    | {"Agent", "SendMessage"}
+)
+"""All that an agent has for which nobody waits. What asks people, or changes the team behind their backs, is not."""
