@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from retinue.tools.files import disk
 from retinue.tools.files.edit.tool import Edit
 from retinue.tools.files.read.tool import Read
 from retinue.tools.files.state import FileState
+from retinue.tools.files.swap import exchange
 from retinue.tools.files.write.tool import Write
 from retinue.tools.shell.runner import KeeperShell
 
@@ -378,6 +381,60 @@ async def test_a_file_that_changes_or_appears_at_the_last_moment_is_not_lost(ctx
         disk.replace(file, b"ours", None)
     assert file.read_text() == "by somebody else"
     assert os.listdir(ctx.root) == ["a.txt"]
+
+
+MEDDLER = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('theirs')"
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+async def test_another_process_that_writes_at_the_last_moment_wins(
+    ctx: ToolContext, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    """Between the last look and the change where files can be exchanged; before the last look where not."""
+    file = await seen(ctx, "a.txt", b"before")
+    waiting = [MEDDLER]
+
+    def meddled(one: Path, other: Path) -> bool:
+        if waiting:
+            subprocess.run([sys.executable, "-c", waiting.pop(), str(file)], check=True)
+        return can_exchange and exchange(one, other)
+
+    monkeypatch.setattr(disk, "exchange", meddled)
+    with pytest.raises(ToolError, match="was changed by somebody else just now"):
+        await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
+    assert file.read_text() == "theirs"
+    assert os.listdir(ctx.root) == ["a.txt"]
+
+
+async def test_without_an_exchange_of_files_an_edit_still_works(
+    ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "exchange", lambda one, other: False)
+    file = await seen(ctx, "a.txt", b"before")
+    await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
+    assert file.read_text() == "after"
+
+
+async def test_a_file_that_was_deleted_at_the_last_moment_stays_deleted(
+    ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = await seen(ctx, "a.txt", b"before")
+
+    def deleted(one: Path, other: Path) -> bool:
+        file.unlink()
+        return exchange(one, other)
+
+    monkeypatch.setattr(disk, "exchange", deleted)
+    with pytest.raises(ToolError, match="was changed by somebody else just now"):
+        await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
+    assert os.listdir(ctx.root) == []
+
+
+async def test_other_names_of_the_same_file_keep_what_they_had(ctx: ToolContext) -> None:
+    file = await seen(ctx, "a.txt", b"before")
+    os.link(file, ctx.root / "other")
+    await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
+    assert (file.read_text(), (ctx.root / "other").read_text()) == ("after", "before")
 
 
 async def test_an_unwritable_place_is_an_error_with_its_reason(ctx: ToolContext) -> None:

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from retinue.tools.base import PathSubject, Refused, ToolContext, Traits
 from retinue.tools.errors import ToolError
@@ -16,7 +17,7 @@ from retinue.tools.files.read.tool import Read, ReadInput
 from retinue.tools.files.state import FileState
 from retinue.tools.shell.runner import KeeperShell
 
-BOOK = {
+BOOK: dict[str, JsonValue] = {
     "cells": [
         {"cell_type": "code", "execution_count": 1, "id": "a", "metadata": {}, "outputs": [{}], "source": ["1"]},
         {"cell_type": "markdown", "id": "b", "metadata": {"k": 1}, "source": ["# ü"]},
@@ -121,7 +122,7 @@ async def test_a_part_that_was_read_is_enough(ctx: ToolContext, book: Path) -> N
 
 async def test_outside_of_the_workspace_is_asked_for_and_rules_see_a_write(ctx: ToolContext) -> None:
     tool = NotebookEdit()
-    args = NotebookEditInput(notebook_path="../x.ipynb", cell_id="a", new_source="")
+    args = NotebookEditInput.model_validate({"notebook_path": "../x.ipynb", "cell_id": "a", "new_source": ""})
     decision = await tool.check_permissions(args, ctx)
     assert decision is not None
     assert decision.behavior == "ask"

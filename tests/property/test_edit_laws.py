@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from retinue.tools.files.edit.tool import Edit, EditInput
 from retinue.tools.files.read.text import kind_by
 from retinue.tools.files.read.tool import Read, ReadInput
 from retinue.tools.files.state import FileState
+from retinue.tools.files.swap import exchange
 from retinue.tools.files.write.tool import Write, WriteInput
 from retinue.tools.shell.runner import KeeperShell
 
@@ -134,6 +136,69 @@ def test_on_disk_the_file_changes_as_asked_and_nothing_else_does(data: bytes, mo
         assert (root / "link.txt").is_symlink()
         assert (root / "neighbour").read_bytes() == b"untouched"
         assert sorted(p.name for p in root.rglob("*")) == ["file.txt", "link.txt", "neighbour", "real"]
+
+
+def in_place(file: Path, data: bytes) -> None:
+    """The same file, the same time: only the bytes tell."""
+    stamp = file.stat().st_mtime_ns
+    file.write_bytes(data)
+    os.utime(file, ns=(stamp, stamp))
+
+
+def by_rename(file: Path, data: bytes) -> None:
+    file.with_suffix(".new").write_bytes(data)
+    file.with_suffix(".new").replace(file)
+
+
+def by_link(file: Path, data: bytes) -> None:
+    file.with_suffix(".target").write_bytes(data)
+    file.unlink()
+    file.symlink_to(file.with_suffix(".target"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(ENCODINGS)),
+    texts,
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([in_place, by_rename, by_link]),
+    st.sampled_from(["flip", "append", "empty"]),
+    st.booleans(),
+)
+def test_what_somebody_else_writes_between_the_last_look_and_the_change_is_never_lost(
+    kind: str, text: str, ending: str, how: Callable[[Path, bytes], None], what: str, whole: bool
+) -> None:
+    bom, encoding = ENCODINGS[kind]
+    before = bom + f"{text}{ending}NEEDLE{ending}".encode(encoding)
+    theirs = {"flip": before[:-1] + bytes([before[-1] ^ 1]), "append": before + b"x\0", "empty": b""}[what]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        root = Path(os.path.realpath(folder))
+        file = root / "file.txt"
+        file.write_bytes(before)
+        ctx = context(root)
+
+        waiting = [how]
+
+        def meddled(one: Path, other: Path) -> bool:
+            if waiting:
+                waiting.pop()(file, theirs)
+            return exchange(one, other)
+
+        patch.setattr("retinue.tools.files.disk.exchange", meddled)
+
+        async def scene() -> None:
+            await Read().call(ReadInput(file_path="file.txt"), ctx, lambda _: None)
+            if whole:
+                await Write().call(WriteInput(file_path="file.txt", content="ours"), ctx, lambda _: None)
+            else:
+                edit = EditInput(file_path="file.txt", old_string="NEEDLE", new_string="thread")
+                await Edit().call(edit, ctx, lambda _: None)
+
+        with pytest.raises(ToolError, match="was changed by somebody else just now"):
+            asyncio.run(scene())
+        assert file.read_bytes() == theirs
+        assert file.is_symlink() == (how is by_link)
+        assert not [name for name in os.listdir(root) if name.endswith(".tmp")]
 
 
 @settings(max_examples=25, deadline=None)

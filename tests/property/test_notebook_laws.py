@@ -7,19 +7,26 @@ from typing import cast
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from retinue.tools.files.notebook_edit.apply import CellType, Change, Changed, Mode, apply
 from retinue.tools.files.notebooks import Json, name_of, parse, text_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-values = st.recursive(
+values: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-sources = st.one_of(texts, texts.map(lambda text: text.splitlines(keepends=True)))
+sources = texts.flatmap(lambda text: st.sampled_from(cast("list[JsonValue]", [text, text.splitlines(keepends=True)])))
+
+
+def cell(kind: str, source: JsonValue, metadata: Json, extra: Json) -> Json:
+    return {**extra, "cell_type": kind, "metadata": metadata, "source": source}
+
+
 cells = st.builds(
-    lambda kind, source, metadata, extra: {**extra, "cell_type": kind, "metadata": metadata, "source": source},
+    cell,
     st.sampled_from(["code", "markdown", "raw"]),
     sources,
     st.dictionaries(texts, values, max_size=3),
@@ -32,9 +39,9 @@ def notebooks(draw: st.DrawFn) -> str:
     """As any program may write them: indented by anything or not at all, any line end, escaped or not, odd spaces."""
     some = draw(st.lists(cells, max_size=5))
     with_ids = draw(st.booleans())
-    listed = [{**cell, "id": f"id{n}"} if with_ids else cell for n, cell in enumerate(some)]
+    listed: list[JsonValue] = [{**each, "id": f"id{n}"} if with_ids else each for n, each in enumerate(some)]
     head = draw(st.dictionaries(texts.filter(lambda key: key != "cells"), values, max_size=2))
-    content = {**head, "cells": listed, "metadata": {}, "nbformat": 4, "nbformat_minor": 5 if with_ids else 4}
+    content: Json = {**head, "cells": listed, "metadata": {}, "nbformat": 4, "nbformat_minor": 5 if with_ids else 4}
     if draw(st.booleans()):
         content = dict(reversed(content.items()))
     indent = draw(st.sampled_from([None, 1, 2, 4, "\t"]))
@@ -103,7 +110,7 @@ def test_inserting_and_deleting_again_gives_the_same_file(text: str, draw: st.Da
 
 
 def usual(*cells: Json, indent: int = 1, ascii_only: bool = False) -> str:
-    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    content: Json = {"cells": [*cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(content, indent=indent, ensure_ascii=ascii_only) + "\n"
 
 
@@ -172,5 +179,11 @@ def test_an_id_that_is_taken_is_not_given_again() -> None:
 
 
 def test_a_cell_that_is_not_there_is_none() -> None:
-    for mode, where in (("replace", "zzz"), ("delete", "cell-1"), ("insert", "cell-1"), ("delete", "cell-99999999")):
+    nowhere: list[tuple[Mode, str]] = [
+        ("replace", "zzz"),
+        ("delete", "cell-1"),
+        ("insert", "cell-1"),
+        ("delete", "cell-9999999"),
+    ]
+    for mode, where in nowhere:
         assert apply(parse(usual(CODE)), Change(mode, "x", where, "code"), lambda: "fresh") is None

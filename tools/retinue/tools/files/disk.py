@@ -13,6 +13,7 @@ from pathlib import Path
 
 from retinue.tools.errors import ToolError
 from retinue.tools.files.state import Seen
+from retinue.tools.files.swap import exchange
 
 MAX_EDIT_BYTES = 1024 * 1024 * 1024
 
@@ -83,8 +84,10 @@ def whole(file: BufferedReader, descriptor: int, limit: int, named: Path) -> Sna
 def replace(path: Path, data: bytes, before: Snapshot | None) -> Snapshot:
     """Put `data` in the place of `before`, all or nothing, with its mode bits; None creates.
 
-    The last look at the old file and the rename are neighbours: nothing is awaited, read or computed between them.
-    ToolError when the file is no longer the one of `before`.
+    ToolError when the file is no longer the one of `before`, and then it is left as it is. Where the kernel can
+    exchange two files there is no moment between the last look and the change: the look comes after it, at the file
+    that was taken out, and puts it back when it is another one. Other names of the same file (hard links) keep the old
+    bytes: they may belong to a store that others share.
     """
     temporary = path.with_name(f".retinue-{os.urandom(8).hex()}.tmp")
     try:
@@ -112,6 +115,7 @@ def _fill(descriptor: int, data: bytes, before: Snapshot | None) -> os.stat_resu
             with suppress(PermissionError):
                 os.fchown(descriptor, before.stat.st_uid, before.stat.st_gid)
         os.fchmod(descriptor, stat.S_IMODE(before.stat.st_mode))
+    os.fsync(descriptor)
     return os.fstat(descriptor)
 
 
@@ -124,13 +128,41 @@ def _place(path: Path, temporary: Path, before: Snapshot | None) -> None:
         except OSError:
             _rename_if(path, temporary, lambda: not os.path.lexists(path))
         return
-    _rename_if(path, temporary, lambda: _same(path, before.stat))
+    try:
+        swapped = _same(path, before.stat) and exchange(temporary, path)
+    except FileNotFoundError:
+        raise _changed(path) from None
+    if not swapped:
+        _rename_if(path, temporary, lambda: _same(path, before.stat))
+    elif not _is(temporary, before):
+        _put_back(path, temporary)
+        raise _changed(path)
+
+
+def _put_back(path: Path, temporary: Path) -> None:
+    try:
+        exchange(temporary, path)
+    except FileNotFoundError:  # ours was deleted meanwhile
+        os.rename(temporary, path)
 
 
 def _rename_if(path: Path, temporary: Path, unchanged: Callable[[], bool]) -> None:
     if not unchanged():
-        raise ToolError(f"{path} was changed by somebody else just now. Read it again, then try again.")
+        raise _changed(path)
     os.rename(temporary, path)
+
+
+def _changed(path: Path) -> ToolError:
+    return ToolError(f"{path} was changed by somebody else just now. Read it again, then try again.")
+
+
+def _is(path: Path, before: Snapshot) -> bool:
+    """Whether it is that file, with those bytes: a change within one tick of the clock leaves no other trace."""
+    try:
+        now = take(path)
+    except ToolError:
+        return False
+    return now is not None and now.data == before.data and _identity(now.stat) == _identity(before.stat)
 
 
 def _same(path: Path, before: os.stat_result) -> bool:
@@ -138,9 +170,8 @@ def _same(path: Path, before: os.stat_result) -> bool:
         now = os.lstat(path)
     except OSError:
         return False
-    return (now.st_ino, now.st_dev, now.st_size, now.st_mtime_ns) == (
-        before.st_ino,
-        before.st_dev,
-        before.st_size,
-        before.st_mtime_ns,
-    )
+    return (*_identity(now), now.st_mtime_ns) == (*_identity(before), before.st_mtime_ns)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_dev, found.st_size
