@@ -1,0 +1,111 @@
+"""Which files a server holds open, and what it must be told so that it sees them as they are now on disk."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from retinue.tools.errors import ToolError
+from retinue.tools.files import disk
+from retinue.tools.files.codec import decode, is_binary
+from retinue.tools.lsp.uris import uri_of
+from retinue.tools.lsp.watch import Stamp, stamp_of
+
+MAX_DOCUMENT_BYTES = 10 * 1024 * 1024
+MAX_OPEN = 50
+
+Notification = tuple[str, JsonValue]
+
+
+@dataclass(slots=True)
+class _Open:
+    version: int
+    stamp: Stamp
+    text: str
+
+
+class Documents:
+    """Everything here blocks and belongs into a thread; one call at a time."""
+
+    def __init__(self, languages: Mapping[str, str], most: int = MAX_OPEN) -> None:
+        self._languages = languages
+        self._most = most
+        self._open: OrderedDict[Path, _Open] = OrderedDict()
+
+    def lines(self, file: Path) -> list[str]:
+        """Of a file that is open."""
+        return self._open[file].text.split("\n")
+
+    def version(self, file: Path) -> int:
+        return self._open[file].version
+
+    def catch_up(self, file: Path, changed: Iterable[Path] = ()) -> list[Notification]:
+        """What to tell the server before it is asked about `file`: first what became of all that is open.
+
+        Files that changed on disk are opened too: many servers look at the disk only after a while.
+        """
+        told = [news for path in list(self._open) for news in self._refresh(path)]
+        for path in changed:
+            if path not in self._open:
+                with suppress(ToolError):
+                    told += self._opened(path)
+        if file not in self._open:
+            told += self._opened(file)
+        self._open.move_to_end(file)
+        while len(self._open) > self._most:
+            oldest, _ = self._open.popitem(last=False)
+            told.append(_closed(oldest))
+        return told
+
+    def _refresh(self, path: Path) -> list[Notification]:
+        held = self._open[path]
+        stamp = stamp_of(path)
+        if stamp == held.stamp:
+            return []
+        try:
+            stamp, text = _read(path)
+        except ToolError:
+            del self._open[path]
+            return [_closed(path)]
+        if text == held.text:
+            held.stamp = stamp
+            return []
+        self._open[path] = _Open(held.version + 1, stamp, text)
+        document: JsonValue = {"uri": uri_of(path), "version": held.version + 1}
+        return [
+            ("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]}),
+            ("textDocument/didSave", {"textDocument": {"uri": uri_of(path)}, "text": text}),
+        ]
+
+    def _opened(self, path: Path) -> list[Notification]:
+        stamp, text = _read(path)
+        self._open[path] = _Open(1, stamp, text)
+        language = self._languages.get(path.suffix.lower(), "plaintext")
+        document: JsonValue = {"uri": uri_of(path), "languageId": language, "version": 1, "text": text}
+        return [("textDocument/didOpen", {"textDocument": document})]
+
+
+def _closed(path: Path) -> Notification:
+    return ("textDocument/didClose", {"textDocument": {"uri": uri_of(path)}})
+
+
+def _read(path: Path) -> tuple[Stamp, str]:
+    """ToolError for what is gone, too large or no text."""
+    try:
+        descriptor = disk.open_regular(path)
+    except FileNotFoundError:
+        raise ToolError(f"File does not exist: {path}.") from None
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if found.st_size > MAX_DOCUMENT_BYTES:
+            raise ToolError(f"{path} is too large for a language server ({found.st_size:,} bytes).")
+        data = file.read()
+    if is_binary(data):
+        raise ToolError(f"{path} is a binary file.")
+    return (found.st_mtime_ns, found.st_size, found.st_ino), decode(data).visible()
