@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatch
 
 import pytest
 
@@ -20,7 +21,8 @@ def real(path: str) -> str:
 
 
 def expand(pattern: str) -> Iterable[str]:
-    return ["/home/me/tree/out/passwd"] if pattern.startswith("/home/me/tree/o") else []
+    found = ("out/passwd", "out", "key", "a", "-r")
+    return [path for path in (f"/home/me/tree/{name}" for name in found) if fnmatch(path, pattern)]
 
 
 def outcome(command: str, allowed: tuple[str, ...] = ()) -> str:
@@ -36,6 +38,11 @@ def outcome(command: str, allowed: tuple[str, ...] = ()) -> str:
         "cat ..a ...",
         "cat in/a",
         "cat s*/a",
+        "cat a*",
+        "cat [!ko-]*",
+        "echo *",
+        "echo src/*.py",
+        "cat b/*",
         "cat -- -a",
         "cat -",
         "cat /dev/null",
@@ -67,6 +74,19 @@ def test_paths_inside_are_free_to_read(command: str) -> None:
         "cat out/passwd",
         "cat ./src/../out/x",
         "cat o*/passwd",
+        "cat o*",
+        "cat k?y",
+        "cat [^a]*",
+        "cat [[:lower:]]ey",
+        "cat '[k]'*",
+        "cat \\[k]*",
+        "ls -l *",
+        "wc ?r",
+        "cd o* && cat passwd",
+        "echo /etc/*",
+        "echo o*/pass*",
+        "seq 1 ../*",
+        "test -n ~/.ssh/*",
         "cat ../*",
         "cat .*",
         "cat a/*/../../../x",

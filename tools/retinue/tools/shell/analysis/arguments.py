@@ -89,6 +89,13 @@ def _tail(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     return _paths(entry, scanned._replace(arguments=words), where)
 
 
+def _lsof(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    texts = (*(word.value for word in scanned.arguments), *(value for _, value in scanned.values))
+    if any("@" in text for text in texts):
+        return "a machine's name would be looked up"
+    return _paths(entry, scanned, where)
+
+
 def _first_text(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     taken = not entry.first.isdisjoint(scanned.flags)
     return _all_inside(scanned.arguments if taken else scanned.arguments[1:], where)
@@ -211,6 +218,7 @@ SCANNED: dict[str, Rule] = {
     "text": _text,
     "paths": _paths,
     "tail": _tail,
+    "lsof": _lsof,
     "first-text": _first_text,
     "rg": _first_text,
     "revisions": _revisions,

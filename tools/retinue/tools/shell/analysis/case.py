@@ -89,11 +89,11 @@ def _needs(
     request: Request, reading: Reading, spots: Sequence[tuple[Place, str | None]], table: Table
 ) -> tuple[Need, ...]:
     needs: list[Need] = []
-    before = ""
+    before: Part | None = None
     for part, (where, why) in zip(reading.parts, spots, strict=True):
         if why is None and not (is_move(part) and not part.assignments and not part.raw.redirects):
-            why = why_not(part, where, table, request.shell, before if part.raw.connector == "|" else "")
-        before = part.program
+            why = why_not(part, where, table, request.shell, before if part.raw.connector == "|" else None)
+        before = part
         if why is not None:
             needs.append(Need(part, where, why))
     return tuple(needs)

@@ -11,6 +11,9 @@ from retinue.tools.shell.analysis.model import Place, Request, Trait, Word
 
 FREE_TO_READ = frozenset(("/dev/null", "-"))
 _GLOB_CHARACTERS = "*?["
+_HIDES_BRACKETS = Trait.QUOTED | Trait.ESCAPED
+_CLASS = re.compile(r"\[[:.=]")
+"""What a bracket holds is then known to the shell alone."""
 _MAY_LEAD_UP = re.compile(r"\.\.?[*?\[]")
 _UNPLACEABLE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.BRACE | Trait.ANSI | Trait.EQUALS
 
@@ -47,7 +50,7 @@ def outside(word: Word, where: Place) -> str | None:
 def candidates(word: Word, where: Place) -> list[str | None]:
     """Each absolute path that a word may name: one for each directory in which the command may run.
 
-    A glob is placed by what stands before it; None where that says nothing.
+    A glob is placed by what stands before it, and by what it finds; None where that says nothing.
     """
     if word.traits & _UNPLACEABLE:
         return [None]
@@ -59,7 +62,7 @@ def candidates(word: Word, where: Place) -> list[str | None]:
         text = expanded
     if word.traits & Trait.GLOB:
         before = _before_glob(text)
-        if before is None:
+        if before is None or ("[" in text and (word.traits & _HIDES_BRACKETS or _CLASS.search(text))):
             return [None]
         found = [path for base in where.bases for path in _through_glob(text, base, where)]
         return [*(posixpath.normpath(posixpath.join(base, before)) for base in where.bases), *found]
@@ -67,12 +70,16 @@ def candidates(word: Word, where: Place) -> list[str | None]:
 
 
 def named_paths(word: Word, where: Place) -> list[str | None]:
-    """As `candidates`, and each file that a glob finds: to look for what is forbidden."""
-    paths = candidates(word, where)
-    if word.traits & Trait.GLOB and None not in paths:
-        text = (_home(word.value, where.home) if word.traits & Trait.TILDE else None) or word.value
-        paths.extend(path for base in where.bases for path in where.expand(posixpath.join(base, text)))
-    return paths
+    """As `candidates`: to look for what is forbidden."""
+    return candidates(word, where)
+
+
+def looks_outside(word: Word, where: Place) -> str | None:
+    """Why the shell may not look for what a glob finds, whatever the command does with the names."""
+    folder, slash, _ = word.value.rpartition("/")
+    if not slash or not word.traits & Trait.GLOB:
+        return None
+    return outside(word._replace(value=folder or "/"), where)
 
 
 def _home(text: str, home: str) -> str | None:
@@ -92,8 +99,5 @@ def _before_glob(text: str) -> str | None:
 
 
 def _through_glob(text: str, base: str, where: Place) -> Iterable[str | None]:
-    """What lies behind directories that a glob finds: one of them may be a link that leads out."""
-    parts = text.rstrip("/").split("/")
-    if not any(c in part for part in parts[:-1] for c in _GLOB_CHARACTERS):
-        return ()
-    return where.expand(posixpath.join(base, text))
+    """What a glob finds: each of them, and what stands before it, may be a link that leads out."""
+    return where.expand(posixpath.join(base, text.replace("[^", "[!")))

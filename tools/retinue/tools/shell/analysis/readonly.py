@@ -7,24 +7,25 @@ from collections.abc import Sequence
 
 from retinue.tools.shell.analysis.arguments import SCANNED, UNSCANNED
 from retinue.tools.shell.analysis.environment import is_safe
+from retinue.tools.shell.analysis.feeding import feeds_names
 from retinue.tools.shell.analysis.model import Part, Place, Redirect, Shell, Trait, Word
-from retinue.tools.shell.analysis.paths import outside
+from retinue.tools.shell.analysis.paths import candidates, looks_outside, outside
 from retinue.tools.shell.analysis.table import Entry, NotListed, Table, scan
 
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trait.EQUALS
 _DUPLICATES = frozenset((">&", "<&"))
 _WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
-_NAMERS = frozenset(("find", "rg", "grep", "fd", "fdfind", "ls", "git"))
 _TAKES_NAMES = frozenset(("paths", "first-text", "text", "tail"))
 _XARGS_FLAG = re.compile(r"-[0rt]+|-[nPL][0-9]+|--null|--no-run-if-empty|--max-args=[0-9]+")
+_BY_NUL = re.compile(r"-[rt]*0[rt0]*\Z|--null\Z")
 _ANCHORED = re.compile(r"[A-Za-z0-9_./]")
 _ONLY_ZSH = frozenset(("where", "whence", "noglob"))
 
 
-def why_not(part: Part, where: Place, table: Table, shell: Shell, before: str = "") -> str | None:
+def why_not(part: Part, where: Place, table: Table, shell: Shell, before: Part | None = None) -> str | None:
     """The first thing that keeps this command from being approved unasked; None when nothing does.
 
-    `before` is the program whose output it reads.
+    `before` is the command whose output it reads.
     """
     for redirect in part.raw.redirects:
         if not is_free(redirect):
@@ -35,14 +36,18 @@ def why_not(part: Part, where: Place, table: Table, shell: Shell, before: str = 
     if not part.words:
         return "an assignment outlives the command" if part.assignments else "no command"
     for word in part.words:
-        if word.traits & _OPAQUE:
-            return f"{word.raw} is known only when it runs"
+        if (why := _unforeseen(word, where)) is not None:
+            return why
     words = part.inner
     if words is not part.words and any(word.value == "nohup" for word in part.words[: -len(words)]):
         return "nohup may write its file"
     if words[0].value == "xargs":
         return _xargs(words[1:], where, table, before)
     return _command(words, where, table, shell)
+
+
+def _unforeseen(word: Word, where: Place) -> str | None:
+    return f"{word.raw} is known only when it runs" if word.traits & _OPAQUE else looks_outside(word, where)
 
 
 def is_free(redirect: Redirect) -> bool:
@@ -69,9 +74,9 @@ def _command(words: Sequence[Word], where: Place, table: Table, shell: Shell) ->
     return _against(entry, rest, where)
 
 
-def _xargs(words: Sequence[Word], where: Place, table: Table, before: str) -> str | None:
+def _xargs(words: Sequence[Word], where: Place, table: Table, before: Part | None) -> str | None:
     """A reader that is given names found in the tree, and that no name could make write or run anything."""
-    if before not in _NAMERS:
+    if before is None:
         return "xargs with names from anywhere"
     at = 0
     while at < len(words) and words[at].value.startswith("-"):
@@ -81,6 +86,8 @@ def _xargs(words: Sequence[Word], where: Place, table: Table, before: str) -> st
     inner = table.get(words[at].value) if at < len(words) else None
     if inner is None or inner.globs != "any" or inner.args not in _TAKES_NAMES:
         return "xargs runs what is not a plain reader"
+    if inner.args != "text" and not (feeds_names(before, table) and any(_BY_NUL.match(w.value) for w in words[:at])):
+        return "xargs with names that may be others: only plain files are, found with NUL behind each"
     return _against(inner, words[at + 1 :], where)
 
 
@@ -110,6 +117,13 @@ def may_become_flag(entry: Entry, words: Sequence[Word]) -> Word | None:
     return next((word for word in globs if entry.globs == "no" or not _ANCHORED.match(word.raw)), None)
 
 
+def _finds_flag(word: Word, where: Place) -> bool:
+    """Whether a glob that begins in the working directory finds a name that begins like a flag."""
+    if not word.traits & Trait.GLOB or _ANCHORED.match(word.raw):
+        return False
+    return any(path is None or "/-" in path for path in candidates(word, where))
+
+
 def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
     flag = may_become_flag(entry, words)
     if flag is not None:
@@ -118,6 +132,8 @@ def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
     if unscanned is not None:
         why = unscanned(words, where)
         return None if why is None else f"{entry.name}: {why}"
+    if entry.args != "text" and any(_finds_flag(word, where) for word in words):
+        return f"a glob finds a name that {entry.name} takes for a flag"
     try:
         scanned = scan(entry, words)
     except NotListed as word:
