@@ -22,11 +22,8 @@ def check_rule(rule: str, path: Path, *, denies: bool) -> Iterator[Problem]:
         what = f"expected Tool or Tool(content), found {quoted(rule)}"
         yield Problem("value", path, what, rule, remedy="as in Read or Bash(make test)")
         return
-    tool, content = found[1], found[2]
-    if tool == "Bash" and content is not None and (content.endswith(":*") or "*" in content):
-        yield _yet("rule", path, rule)
-    elif not (denies and is_later_tool(tool)):
-        yield from _check_tool(tool, path)
+    if not (denies and is_later_tool(found[1])):
+        yield from _check_tool(found[1], path)
 
 
 def check_tool_pattern(pattern: str, path: Path, *, denies: bool) -> Iterator[Problem]:

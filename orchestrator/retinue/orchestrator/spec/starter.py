@@ -41,13 +41,13 @@ tasks:
     owner: reviewer
     blocked_by: [example]
 
-# Without a rule, `acceptEdits` lets agents edit files in their worktrees; a Bash command runs only if a rule
-# allows exactly this command.
+# Without a rule, agents run Bash commands that only read, and `acceptEdits` lets them edit files in their worktrees.
+# Rules allow other commands: Bash(make test) this one, Bash(npm run:*) all that begin so.
 permissions:
   mode: acceptEdits
   allow:
-    - Bash(git status)
-    - Bash(git diff)
+    - Bash(git add:*)
+    - Bash(git commit:*)
     # - Bash(make test)
 
 merge:

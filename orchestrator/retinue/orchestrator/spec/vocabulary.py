@@ -104,13 +104,6 @@ NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
         ("ask", "wait"),
     ),
     NotYet(
-        "Bash rules with a wildcard",
-        "rule",
-        ("permissions.*", "agents.*.permissions.*"),
-        "write the whole command, as in Bash(make test)",
-        ("permissions.allow", ["Bash(git *)"]),
-    ),
-    NotYet(
         "tools of MCP servers",
         "tool",
         ("agents.*.tools.allow", "permissions.*", "agents.*.permissions.*"),
