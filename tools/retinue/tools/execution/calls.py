@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from retinue.tools.base import AnyTool, ContextModifier, Decision, ToolContext, ToolInput, Traits
+from retinue.tools.base import AnyTool, ContextModifier, Decision, Question, ToolContext, ToolInput, Traits
 from retinue.tools.files.state import Seen
 
 
@@ -41,6 +41,7 @@ class CallResult(BaseModel):
 
     ran          the effect was started (a denied, invalid or withdrawn call did not run)
     error_class  stable name for telemetry, without paths or code; empty when all went well
+    question     what would have been asked about a denied call, had somebody been there
     fails_group  this failure aborts the sibling group
     title        one plain line for people who watch
     duration_s   from the call to its result, waiting included
@@ -59,6 +60,7 @@ class CallResult(BaseModel):
     is_error: bool = False
     ran: bool = False
     denied: bool = False
+    question: Question | None = None
     fails_group: bool = False
     error_class: str = ""
     title: str = ""

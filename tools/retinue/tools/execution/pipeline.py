@@ -21,6 +21,7 @@ from retinue.tools.base import (
     Decision,
     NameSubject,
     Progress,
+    Question,
     Refused,
     ToolContext,
     ToolData,
@@ -131,6 +132,7 @@ class _Run:
         self._title = ""
         self._notes: tuple[str, ...] = ()
         self._replaced = False
+        self._question: Question | None = None
         self._ran = False
         self._effect_s = 0.0
 
@@ -232,6 +234,7 @@ class _Run:
             why = f"the permission check failed ({error_class_of(error)})"
             decision = Decision("deny", f"Permission denied for {tool.name}: {why}.")
         if decision.behavior != "allow":
+            self._question = decision.question
             raise _Stop(decision.reason or f"Permission denied for {tool.name}.", "PermissionDenied", denied=True)
 
     # --- 5: lease and execution ---
@@ -353,6 +356,7 @@ class _Run:
             is_error=is_error,
             ran=self._ran,
             denied=denied,
+            question=self._question,
             fails_group=is_error and self._ran and tool is not None and tool.fails_group,
             error_class=error_class,
             title=self._title or one_line(name),
