@@ -17,6 +17,7 @@ from retinue.tools.files.state import FileState
 from retinue.tools.ports import (
     BoardPort,
     ChildPort,
+    HistoryPort,
     LanguagePort,
     MailPort,
     SearchProvider,
@@ -194,6 +195,7 @@ class ToolContext:
     side: SideQueryPort | None = None
     search: SearchProvider | None = None
     languages: LanguagePort | None = None
+    history: HistoryPort | None = None
     web: WebSettings = DEFAULT_WEB
 
 

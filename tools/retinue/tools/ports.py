@@ -322,3 +322,26 @@ class LanguagePort(Protocol):
     async def ask(self, question: LanguageQuestion) -> LanguageAnswer:
         """Starts the server of this file if need be. ToolError when there is none, or it does not answer."""
         ...
+
+
+# --- the conversation ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Exchanges of an agent's own conversation, counted back from the one that is going on: 1 is the last before it.
+
+    An exchange is one message of the agent with the results of its calls.
+    """
+
+    oldest: int
+    newest: int
+
+
+class HistoryPort(Protocol):
+    async def snip(self, key: str, stretch: Stretch, note: str) -> int:
+        """Put the note in the place of the stretch; about how many tokens that frees. ToolError when it cannot be.
+
+        The same key has one effect and the same answer.
+        """
+        ...

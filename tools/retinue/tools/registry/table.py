@@ -30,12 +30,16 @@ BASE_TOOLS: tuple[Entry, ...] = (
     Entry("shell", "shell.bash", "Bash"),
     Entry("shell", "shell.task_output", "TaskOutput"),
     Entry("shell", "shell.task_stop", "TaskStop"),
+    Entry("network", "web.fetch", "WebFetch"),
+    Entry("network", "web.search", "WebSearch"),
     Entry("agents", "team.agent", "Agent"),
     Entry("agents", "team.send_message", "SendMessage"),
     Entry("agents", "team.task_create", "TaskCreate"),
     Entry("agents", "team.task_get", "TaskGet"),
     Entry("agents", "team.task_list", "TaskList"),
     Entry("agents", "team.task_update", "TaskUpdate"),
+    Entry("extension", "lsp", "LSP"),
+    Entry("system", "system.snip", "Snip", gate="Snip"),
 )
 
 SEARCH = frozenset({"Glob", "Grep"})
