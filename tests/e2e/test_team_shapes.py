@@ -115,6 +115,10 @@ def test_two_agents_in_one_checkout_never_run_unsafe_calls_at_once(place: Bench)
         assert (begins.split()[0], begins.split()[1], ends.split()[1]) == (ends.split()[0], "begins", "ends")
     assert {line.split()[0] for line in lines} == {"ada", "ben"}
     assert (place.repo / "ada.txt").read_text() == "ada"
+    # The sandbox leaves nothing of its own in the user's checkout.
+    assert sorted(path.name for path in place.repo.iterdir()) == [
+        *(".git", ".gitignore", "ada.txt", "ben.txt", "marks.txt", "readme.txt"),
+    ]
 
 
 def test_set_up_ignored_files_rebase_and_a_target_branch(place: Bench) -> None:

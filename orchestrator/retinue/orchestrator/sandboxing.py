@@ -17,11 +17,15 @@ from retinue.orchestrator.workspaces.confinement import (
     checks_policy,
     worktree_policy,
 )
+from retinue.tools.errors import SpecError
 from retinue.tools.shell.sandbox.policy import Network, SandboxPolicy, SandboxUse
-from retinue.tools.shell.sandbox.result import Probe
+from retinue.tools.shell.sandbox.result import Mechanism, Probe
 
 CHECKS = "checks"
 """In whose name checks run: no agent's, whose ids all have a `~`."""
+
+HOLDS_HOSTS: tuple[Mechanism, ...] = ("bubblewrap", "sandbox-exec")
+"""Mechanisms that can hold commands to a list of hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,13 @@ class Sight:
 def plan_sandbox(
     spec: TeamSpec, probe: Probe, private: Iterable[Path], borrowed: Iterable[Path], repo: Path, sight: Sight
 ) -> SandboxPlan:
-    """What a launch decides, once. A spec that wants a sandbox where none works gets `broken`, never `off`."""
+    """What a launch decides, once. A spec that wants a sandbox where none works gets `broken`, never `off`.
+
+    SpecError: the mechanism that works here cannot do what the spec says.
+    """
     if not spec.sandbox.enabled:
         return SandboxPlan(state="off", why="the spec says so")
+    _refuse_hosts(spec, probe)
     members = {member.name: _member(member.sandbox, member.permissions.mode, sight) for member in spec.members()}
     open_places = [*(Path(place) for each in members.values() for place in each.writable), repo]
     hidden = dict.fromkeys(sight.real(place) for place in private)
@@ -53,6 +61,19 @@ def plan_sandbox(
         team=_member(spec.sandbox, spec.permissions.mode, sight),
         members=members,
     )
+
+
+def _refuse_hosts(spec: TeamSpec, probe: Probe) -> None:
+    if probe.mechanism is None or probe.mechanism in HOLDS_HOSTS:
+        return
+    said = [("sandbox.network", spec.sandbox.network)]
+    said += [(f"agents.{key}.sandbox.network", agent.sandbox.network or "off") for key, agent in spec.agents.items()]
+    for place, network in said:
+        if isinstance(network, tuple):
+            raise SpecError(
+                f"{place}: {probe.mechanism}, which is what works on this machine, cannot hold a list of hosts; write "
+                f"off or full, or have one of {', '.join(HOLDS_HOSTS)} installed (`retinue doctor` says what it lacks)"
+            )
 
 
 def _member(said: SandboxSpec, mode: str, sight: Sight) -> MemberSandbox:

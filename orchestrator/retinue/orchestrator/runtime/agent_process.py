@@ -94,7 +94,7 @@ class AgentProcess:
         if boot.workspace.isolation == "worktree":
             depot = await Depot.open(Git(search_path=boot.env.get("PATH", os.defpath)), files.dir.root)
         self._leases = leases = await self._move_in(root, Path(files.plan.locks_dir))
-        shell = OwnShell(await Shells(files).of_agent(boot), f"{boot.run}/{boot.agent}")
+        shell = OwnShell(await Shells(files, boot.agent).of_agent(boot), f"{boot.run}/{boot.agent}")
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
         self._loop = loop = assemble_agent(

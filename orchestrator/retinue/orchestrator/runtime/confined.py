@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from retinue.agents.boot import AgentBoot
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.sandboxing import agent_policy, policy_of_checks
+from retinue.orchestrator.scheduling.flock import WorkspaceLock, workspace_key
 from retinue.tools.shell.runner import KeeperShell
 from retinue.tools.shell.sandbox.confine import confinement
+from retinue.tools.shell.sandbox.ground import unmake
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
+from retinue.tools.shell.sandbox.proxy import ProxyServer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shells:
-    """Makes shells for one process of a run. EnvironmentProblem: the mechanism of the launch cannot be used."""
+    """Makes the shells of one process of a run, and runs the proxies that lists of hosts need, until that process ends.
+
+    process   names it among the processes of the run: an agent's id, or `team`
+
+    EnvironmentProblem: the mechanism of the launch cannot be used here and now, and nothing runs without it.
+    """
 
     files: RunFiles
+    process: str
+    _proxies: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
+    _running: list[ProxyServer] = field(default_factory=list[ProxyServer])
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_agent(self, boot: AgentBoot) -> KeeperShell:
         return await self._shell(agent_policy(self.files.plan.sandbox, boot))
@@ -32,4 +44,29 @@ class Shells:
         if sandbox.state != "on":
             return KeeperShell()
         await asyncio.to_thread(policy.scratch.mkdir, 0o700, parents=True, exist_ok=True)
-        return KeeperShell(confinement=confinement(policy, sandbox.probe))
+        proxy = await self._proxy(policy.network) if isinstance(policy.network, tuple) else None
+        return KeeperShell(confinement=confinement(policy, sandbox.probe, proxy))
+
+    async def _proxy(self, hosts: tuple[str, ...]) -> Path:
+        async with self._starting:
+            if hosts not in self._proxies:
+                # Beside the scratch folders: what is in one of them, its agent can exchange.
+                path = self.files.dir.tmp / f"{self.process}.proxy-{len(self._proxies)}"
+                self._running.append(await ProxyServer(hosts, path).__aenter__())
+                self._proxies[hosts] = path
+            return self._proxies[hosts]
+
+
+def tidy(files: RunFiles) -> None:
+    """Take out of the user's checkout the empty folders that held the place of what no command may make there.
+
+    No command of this run is left. Where one of another run may be at work they stay: they hold for it as well.
+    """
+    plan = files.plan
+    for member in plan.members:
+        root = Path(member.workspace.root)
+        if plan.sandbox.state != "on" or member.workspace.isolation != "none" or not root.is_dir():
+            continue
+        with WorkspaceLock(Path(plan.locks_dir), workspace_key(root)).if_free() as free:
+            if free:
+                unmake(replace(agent_policy(plan.sandbox, member), hidden=()))

@@ -12,9 +12,9 @@ import asyncio
 import contextlib
 import fcntl
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,15 @@ class WorkspaceLock:
             yield fd
         finally:
             # Closing is not enough to unlock while a keeper still has its copy, which is what keeps the tree fenced.
+            os.close(fd)
+
+    @contextmanager
+    def if_free(self) -> Generator[bool]:
+        """Hold it alone if that can be had at once; says whether it is held."""
+        fd = self._open("lock")
+        try:
+            yield self._at_once(fd, exclusive=True)
+        finally:
             os.close(fd)
 
     def _open(self, which: str) -> int:

@@ -21,7 +21,7 @@ from retinue.orchestrator.ledger.writer import LedgerWriter
 from retinue.orchestrator.merging.recovery import recover
 from retinue.orchestrator.merging.submission import parse_submission, place_of, submission_script
 from retinue.orchestrator.run_files import RunFiles
-from retinue.orchestrator.runtime.confined import Shells
+from retinue.orchestrator.runtime.confined import Shells, tidy
 from retinue.orchestrator.runtime.port import AgentRuntime
 from retinue.orchestrator.state.redact import Redactor
 from retinue.orchestrator.team.checks import ShellChecks, run_setup
@@ -68,6 +68,7 @@ class TeamHost:
     def close(self) -> None:
         """The run is over or stopped: nothing is written any more, and no key is needed."""
         self.writer.close()
+        tidy(self.files)
         try:
             self.files.forget_credentials()
         except EnvironmentProblem as problem:
@@ -109,11 +110,11 @@ async def _assemble(
     budget = recovered.budget(plan.limits, cost_usd)
     git = Git(search_path=files.private.base.get("PATH", os.defpath))
     depot = await Depot.open(git, files.dir.root) if plan.has_depot else None
-    finisher = Finisher(files, git, depot)
+    shells = Shells(files, TEAM)
+    finisher = Finisher(files, git, depot, shells)
     service = TeamService(
         core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at, recovered.uptime
     )
-    shells = Shells(files)
     if depot is not None:
         await run_setup(core, depot, shells.of_agent, files)
     merges = await _merges(core, depot, files, finisher, service, await shells.of_checks())
@@ -199,6 +200,7 @@ class Finisher:
     files: RunFiles
     git: Git
     depot: Depot | None
+    shells: Shells
 
     async def mirror(self, tip: str) -> None:
         user = await self._user()
@@ -237,7 +239,7 @@ class Finisher:
         boot = self.files.plan.members[0]
         if boot.workspace.isolation != "worktree":
             return
-        shell = await Shells(self.files).of_agent(boot)
+        shell = await self.shells.of_agent(boot)
         checks = ShellChecks(shell, self.files.environment_of(boot, boot.name), self.files.dir, self.files.plan.run)
         prompt = self.files.plan.prompts.get(boot.name, boot.name)
         script = submission_script(one_line(prompt, 72), place_of(depot.workspace(boot.agent)))
