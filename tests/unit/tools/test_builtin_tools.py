@@ -31,9 +31,12 @@ FIELDS = {
         {"taskId"},
         {"status", "subject", "description", "activeForm", "owner", "addBlocks", "addBlockedBy", "metadata"},
     ),
+    "WebFetch": ({"url", "prompt"}, set()),
+    "WebSearch": ({"query"}, {"allowed_domains", "blocked_domains"}),
+    "LSP": ({"operation", "filePath"}, {"line", "character", "query"}),
 }
 TOOLS = {tool.name: tool for tool in builtin_tools()}
-LIMITS = {"Bash": 30_000, "Grep": 20_000, "Read": None}
+LIMITS = {"Bash": 30_000, "Grep": 20_000, "WebFetch": 100_000, "Read": None}
 
 
 def test_there_is_one_of_each_and_nothing_else() -> None:
@@ -61,11 +64,12 @@ def test_the_prompt_is_there_and_the_result_limit_is_the_known_one(name: str) ->
     assert 10 < len(tool.description()) < 80
     assert "\n" not in tool.description()
     assert tool.search_hint
-    assert tool.group in {"files", "shell", "agents"}
+    assert tool.group in {"files", "shell", "network", "agents", "extension"}
 
 
 def example(tool: AnyTool) -> object:
     samples = {"content": "x", "command": "make", "old_string": "a", "new_string": "b", "prompt": "p", "message": "m"}
+    samples |= {"query": "words", "operation": "hover"}
     required = FIELDS[tool.name][0]
     return tool.Input.model_validate({name: samples.get(name, "x") for name in required})
 
@@ -73,7 +77,7 @@ def example(tool: AnyTool) -> object:
 def test_only_what_reads_is_read_only_and_side_by_side() -> None:
     safe = {name for name, tool in TOOLS.items() if tool.is_concurrency_safe(example(tool))}
     reading = {name for name, tool in TOOLS.items() if tool.is_read_only(example(tool))}
-    assert reading == {"Read", "Glob", "Grep", "TaskGet", "TaskList"}
+    assert reading == {"WebFetch", "WebSearch", "LSP"} | {"Read", "Glob", "Grep", "TaskGet", "TaskList"}
     assert safe == reading | {"Agent"}
 
 
@@ -93,7 +97,14 @@ def test_only_the_shell_fails_its_group() -> None:
 
 def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
     idempotent = {name for name, tool in TOOLS.items() if tool.idempotent}
-    assert idempotent == {"Agent", "SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"}
+    assert idempotent == {"WebFetch", "WebSearch"} | {
+        "Agent",
+        "SendMessage",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+    }
     assert {name for name, tool in TOOLS.items() if not tool.needs_lease} == idempotent
 
 

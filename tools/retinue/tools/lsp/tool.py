@@ -62,7 +62,7 @@ class LSP(Tool[LSPInput, LSPOutput]):
     should_defer = True
 
     def description(self) -> str:
-        return "Asks a language server about code: definitions, references, types, symbols, calls, errors"
+        return "Asks a language server about code: definitions, uses, types, calls, errors"
 
     def traits(self, args: LSPInput) -> Traits:
         return READS
