@@ -54,9 +54,16 @@ _USER: dict[Form, tuple[str, ...]] = {
 
 
 def arguments(
-    plan: Plan, *, scratch: Path, share_network: bool, form: Form, program: Path, argv: Sequence[str]
+    plan: Plan,
+    *,
+    scratch: Path,
+    share_network: bool,
+    form: Form,
+    program: Path,
+    launcher: Sequence[str],
+    argv: Sequence[str],
 ) -> list[str]:
-    """The whole command line that runs `argv`; the working directory is kept.
+    """The whole command line that runs `argv`, `launcher` before it; the working directory is kept.
 
     /proc is mounted read-only: as root the command owns the kernel's settings below /proc/sys, and no capability is
     asked for by them.
@@ -72,7 +79,7 @@ def arguments(
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"),
         *(word for mount in plan.mounts for word in _words(mount, scratch)),
         *(word for mount in plan.mounts for word in _closed(mount)),
-        *("--", str(SHELL), "-c", LINGER, "sh"),
+        *("--", *launcher, str(SHELL), "-c", LINGER, "sh"),
         *argv,
     ]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.ports import Confinement
-from retinue.tools.shell.sandbox import bubblewrap, forward, ground, landlock, launch
-from retinue.tools.shell.sandbox.plan import Plan, paths_to_look_at, plan
+from retinue.tools.shell.sandbox import bubblewrap, forward, ground, landlock, launch, seatbelt
+from retinue.tools.shell.sandbox.plan import Plan, accesses, nearest, paths_to_look_at, plan
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.result import Probe
 
@@ -30,7 +30,11 @@ def confinement(policy: SandboxPolicy, probe: Probe, proxy: Path | None = None) 
                     "A list of hosts cannot be held by Landlock: say network: off or full, or install bubblewrap."
                 )
             return Landlocked(policy)
-        case _:
+        case "sandbox-exec":
+            if isinstance(policy.network, tuple):
+                raise EnvironmentProblem("A list of hosts cannot be held on this system: say network: off or full.")
+            return Seatbelted(policy, Path(probe.program))
+        case None:
             raise EnvironmentProblem(f"No sandbox works here. {' '.join(probe.why)}")
 
 
@@ -46,7 +50,7 @@ class Bubblewrapped:
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
         """Looks at the policy's paths and makes the folders that are mounted upon."""
-        mounts = mounts_for(launch.seen(self.policy, self.proxy))
+        mounts = mounts_for(_without_sockets(launch.seen(self.policy, self.proxy)))
         ground.make(mounts)
         return bubblewrap.arguments(
             mounts,
@@ -54,7 +58,8 @@ class Bubblewrapped:
             share_network=self.policy.network == "full",
             form=self.probe.form or bubblewrap.FORMS[0],
             program=Path(self.probe.program),
-            argv=forward.command(self.proxy, argv) if self.proxy is not None else argv,
+            launcher=forward.launcher(self.proxy) if self.proxy is not None else (),
+            argv=argv,
         )
 
 
@@ -73,6 +78,27 @@ class Landlocked:
         return landlock.arguments(rules, network=policy.network == "full", argv=argv)
 
 
+@dataclass(frozen=True, slots=True)
+class Seatbelted:
+    policy: SandboxPolicy
+    program: Path
+
+    @property
+    def scratch(self) -> Path:
+        return self.policy.scratch
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        return [str(self.program), "-p", seatbelt.profile(ground.resolved(self.policy)), *argv]
+
+
 def mounts_for(policy: SandboxPolicy) -> Plan:
     policy = ground.resolved(policy)
     return plan(policy, ground.look(paths_to_look_at(policy)))
+
+
+def _without_sockets(policy: SandboxPolicy) -> SandboxPolicy:
+    """With the sockets hidden that others listen on, but for those that are named and those in writable folders."""
+    said = accesses(policy)
+    found = [path for path in ground.sockets() if path not in said]
+    other = (path for path in found if (above := nearest(path, said)) is None or said[above] != "writable")
+    return replace(policy, hidden=(*policy.hidden, *other))

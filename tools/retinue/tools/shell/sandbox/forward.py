@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from retinue.tools.shell.sandbox.launch import program
 
 
-def command(proxy: Path, argv: Sequence[str]) -> list[str]:
-    """Runs `argv` with the forwarder beside it, and with the variables by which programs find it."""
-    return program("forwarder", [str(proxy), *argv])
+def launcher(proxy: Path) -> list[str]:
+    """Runs what follows with the forwarder beside it, and with the variables by which programs find it."""
+    return program("forwarder", [str(proxy)])

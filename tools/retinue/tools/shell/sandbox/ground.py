@@ -14,6 +14,8 @@ from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.shell.sandbox.plan import Kind, Plan
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 
+_FIELDS_BEFORE_NAME = 7
+
 _OURS = 0o555
 """The mode of a folder that stands for nothing: by it and by its emptiness it is known again."""
 
@@ -33,6 +35,13 @@ class _Descriptor:
 def resolved(policy: SandboxPolicy) -> SandboxPolicy:
     """With what is hidden named by where it is, whatever links lead there."""
     return replace(policy, hidden=tuple(Path(os.path.realpath(path)) for path in policy.hidden))
+
+
+def sockets(listing: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
+    """The sockets that somebody has bound in the file system; a network namespace does not keep from them."""
+    lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]
+    named = (line.split(maxsplit=_FIELDS_BEFORE_NAME)[_FIELDS_BEFORE_NAME:] for line in lines)
+    return tuple(Path(name[0]) for name in named if name and name[0].startswith("/"))
 
 
 def look(paths: Iterable[Path]) -> dict[Path, Kind]:

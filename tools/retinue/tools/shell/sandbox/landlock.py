@@ -35,7 +35,7 @@ LIMITS = (
     "no temp files in /tmp, only where TMPDIR says; no shared memory, no terminals of its own",
     "no sockets at all while the network is off, not even of its own loopback, and never Unix sockets",
     "folders above a hidden one cannot be listed",
-    "in a folder with a protected file or folder, present or absent, nothing can be made, renamed or removed by commands",
+    "in a folder with a protected entry, present or absent, nothing can be made, renamed or removed by commands",
 )
 
 
@@ -64,7 +64,9 @@ def rules(policy: SandboxPolicy, kinds: Mapping[Path, Kind], children: Children)
 
 def _said(policy: SandboxPolicy, kinds: Mapping[Path, Kind]) -> dict[Path, Access]:
     """What is hidden and absent is nothing to leave out; where it could be made, it is held as what is protected is."""
-    said: dict[Path, Access] = {Path("/"): "readable", **accesses(policy), **dict.fromkeys(_CLOSED, "hidden")}
+    said: dict[Path, Access] = {Path("/"): "readable"}
+    said |= accesses(policy)
+    said |= dict.fromkeys(_CLOSED, "hidden")
     for path, access in tuple(said.items()):
         if access in _HOLLOW and kinds.get(path, "folder") not in ("folder", "file"):
             above = nearest(path, said)
@@ -89,7 +91,7 @@ class _Allowing:
 
     def below(self, path: Path, access: Access) -> Iterator[Rule]:
         """The rules for `path`, of which `access` is said, and for all entries in it."""
-        inner = {entry: inner for entry, inner in self.said.items() if path in entry.parents}
+        inner: dict[Path, Access] = {entry: said for entry, said in self.said.items() if path in entry.parents}
         own: Right | None = None if access in _HOLLOW else "change" if access == "writable" else "read"
         if own is None:
             yield from self._entries(inner)

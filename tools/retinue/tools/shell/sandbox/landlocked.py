@@ -142,7 +142,7 @@ def restrict_calls(network: bool, machine: str) -> None:
 
 
 def filter_code(network: bool, machine: str) -> bytes:
-    """A program for the kernel, that answers to each system call. A test that fails jumps over the rest of its group."""
+    """A program for the kernel that answers each system call. A test that fails jumps over the rest of its group."""
     architecture, socket_call, forbidden = FORBIDDEN_CALLS[machine]
     refuse = step(ANSWER, REFUSE | errno.EPERM)
     code = [step(LOAD, AT_ARCHITECTURE), step(EQUAL, architecture, 1, 0), step(ANSWER, KILL), step(LOAD, AT_NUMBER)]

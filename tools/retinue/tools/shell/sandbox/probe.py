@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from retinue.tools.errors import EnvironmentProblem
-from retinue.tools.shell.sandbox import bubblewrap, landlock, landlocked
+from retinue.tools.shell.sandbox import bubblewrap, landlock, landlocked, seatbelt
 from retinue.tools.shell.sandbox.confine import confinement
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.result import Mechanism, Probe
@@ -18,17 +18,16 @@ from retinue.tools.shell.sandbox.result import Mechanism, Probe
 DEADLINE_S = 10.0
 
 _GAPS_OF_BUBBLEWRAP = (
-    "sockets in the file system that lie in readable folders can be talked to, except below /tmp, /var/tmp and /run",
-    "with network: full, every server of this machine's loopback and abstract sockets can be reached",
+    "a server's socket in a readable folder can be talked to when it was made after the command had started",
+    "the keys of the kernel's session keyring can be used",
+    "with network: full, every server of this machine's loopback and every abstract socket can be reached",
 )
 
 
 def probe(only: Mechanism | None = None, *, deadline_s: float = DEADLINE_S) -> Probe:
     """The best mechanism that works, or `only` that one. Blocks for as long as a few short commands take."""
-    tries: dict[Mechanism, Callable[[float], Probe]]
-    tries = {"bubblewrap": _bubblewrap, "landlock": _landlock} if platform.system() == "Linux" else {}
     why: list[str] = []
-    for mechanism, attempt in tries.items():
+    for mechanism, attempt in _TRIES.get(platform.system(), {}).items():
         if only not in (None, mechanism):
             continue
         found = attempt(deadline_s)
@@ -101,6 +100,14 @@ def refusal(found: Probe, deadline_s: float) -> str:
         return ""
 
 
+def _sandbox_exec(deadline_s: float) -> Probe:
+    if not seatbelt.PROGRAM.exists():
+        return Probe(mechanism=None, why=(f"sandbox-exec: there is no {seatbelt.PROGRAM}.",))
+    found = Probe(mechanism="sandbox-exec", program=str(seatbelt.PROGRAM), gaps=seatbelt.GAPS)
+    said = refusal(found, deadline_s)
+    return Probe(mechanism=None, why=(f"sandbox-exec: {said}",)) if said else found
+
+
 def _version(program: str, deadline_s: float) -> str:
     try:
         done = subprocess.run(
@@ -114,3 +121,9 @@ def _version(program: str, deadline_s: float) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", "replace").strip()
+
+
+_TRIES: dict[str, dict[Mechanism, Callable[[float], Probe]]] = {
+    "Linux": {"bubblewrap": _bubblewrap, "landlock": _landlock},
+    "Darwin": {"sandbox-exec": _sandbox_exec},
+}
