@@ -15,6 +15,7 @@ from retinue.tools.files import disk
 from retinue.tools.files.notebook_edit.tool import NotebookEdit, NotebookEditInput
 from retinue.tools.files.read.tool import Read, ReadInput
 from retinue.tools.files.state import FileState
+from retinue.tools.render.blocks import Diff, DiffLine, Heading, Line
 from retinue.tools.shell.runner import KeeperShell
 
 BOOK: dict[str, JsonValue] = {
@@ -128,3 +129,18 @@ async def test_outside_of_the_workspace_is_asked_for_and_rules_see_a_write(ctx: 
     assert decision.behavior == "ask"
     assert tool.subject(args, ctx) == PathSubject(ctx.root.parent / "x.ipynb", write=True)
     assert tool.traits(args) == Traits()
+
+
+async def test_people_see_what_changed_in_the_cell(ctx: ToolContext, book: Path) -> None:
+    tool = NotebookEdit()
+    args = NotebookEditInput.model_validate({"notebook_path": "a.ipynb", "cell_id": "b", "new_source": "# neu\nmore"})
+    data = (await tool.call(args, ctx, lambda _: None)).data
+    shown = tool.renderer()
+    assert shown.use(args) == (Heading("NotebookEdit", "a.ipynb (replace b)"),)
+    assert shown.result(args, data) == (
+        Line("Replaced markdown cell b"),
+        Diff(((DiffLine("-", 1, "# ü"), DiffLine("+", 1, "# neu"), DiffLine("+", 2, "more")),), "cell.md"),
+    )
+    assert shown.grouped([args, args]) == (Heading("NotebookEdit", "2 cells of a.ipynb"),)
+    observed = tool.backfill_observable_input(args, ctx)
+    assert (observed.notebook_path, args.notebook_path) == (str(book), "a.ipynb")

@@ -201,6 +201,24 @@ def test_what_somebody_else_writes_between_the_last_look_and_the_change_is_never
         assert not [name for name in os.listdir(root) if name.endswith(".tmp")]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.sampled_from(sorted(ENCODINGS)), texts)
+def test_a_write_keeps_the_mark_and_the_encoding_that_it_names(content: str, kind: str, old: str) -> None:
+    bom, encoding = ENCODINGS[kind]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(os.path.realpath(folder), "file.txt")
+        file.write_bytes(bom + old.encode(encoding))
+        ctx = context(file.parent)
+
+        async def scene() -> None:
+            await Read().call(ReadInput(file_path="file.txt"), ctx, lambda _: None)
+            await Write().call(WriteInput(file_path="file.txt", content=content), ctx, lambda _: None)
+
+        assume(not is_binary(bom + old.encode(encoding)))
+        asyncio.run(scene())
+        assert file.read_bytes() == bom + (content.removeprefix("\ufeff") if bom else content).encode(encoding)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=100), st.sampled_from([0o600, 0o755]))
 def test_a_write_puts_down_exactly_what_it_was_given(content: str, mode: int) -> None:

@@ -32,6 +32,14 @@ def absolute(text: str, ctx: ToolContext) -> Path:
     return Path(os.path.abspath(ctx.cwd / text))
 
 
+def observable(text: str, ctx: ToolContext) -> str:
+    """The path as observers see it: absolute, where it can be one at all."""
+    try:
+        return str(absolute(text, ctx))
+    except ToolError:
+        return text
+
+
 def locate(text: str, ctx: ToolContext) -> Place:
     """ToolError when the path, or what its links lead to, lies inside a `.git`, or is no file of a disk."""
     named = absolute(text, ctx)

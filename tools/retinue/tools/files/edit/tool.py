@@ -25,6 +25,7 @@ from retinue.tools.files.change import ChangeRefused, early
 from retinue.tools.files.codec import Text, decode, is_binary
 from retinue.tools.files.edit.apply import Found, find, splice
 from retinue.tools.files.edit.constants import EditRefusal
+from retinue.tools.files.hunks import Hunk, hunks
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
 
@@ -37,7 +38,7 @@ class EditInput(ToolInput):
 
 
 class EditOutput(ToolData):
-    """`line` is where the first change begins, counted from 1."""
+    """`line` is where the first change begins, counted from 1. `hunks` show what changed in a file that was there."""
 
     file_path: str
     created: bool
@@ -45,6 +46,7 @@ class EditOutput(ToolData):
     line: int
     added: int
     removed: int
+    hunks: tuple[Hunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class _Plan:
     replacements: int
     line: int
     partial: bool
+    old_text: str = ""
 
 
 class Edit(Tool[EditInput, EditOutput]):
@@ -74,6 +77,9 @@ class Edit(Tool[EditInput, EditOutput]):
 
     def title(self, args: EditInput) -> str:
         return f"{'Edit' if args.old_string else 'Create'} {one_line(args.file_path)}"
+
+    def backfill_observable_input(self, args: EditInput, ctx: ToolContext) -> EditInput:
+        return args.model_copy(update={"file_path": paths.observable(args.file_path, ctx)})
 
     async def validate_input(self, args: EditInput, ctx: ToolContext) -> Validation:
         try:
@@ -118,6 +124,7 @@ def _perform(args: EditInput, place: paths.Place, ctx: ToolContext) -> EditOutpu
         line=plan.line,
         added=new_lines * plan.replacements,
         removed=old_lines * plan.replacements if args.old_string else 0,
+        hunks=hunks(plan.old_text, decode(plan.after).visible()) if args.old_string else (),
     )
 
 
@@ -142,6 +149,7 @@ def _plan(args: EditInput, place: paths.Place, ctx: ToolContext) -> _Plan:
         replacements=len(starts.starts),
         line=text.normal.count("\n", 0, starts.starts[0]) + 1,
         partial=partial,
+        old_text=text.visible(),
     )
 
 

@@ -62,6 +62,9 @@ class Glob(Tool[GlobInput, GlobOutput]):
     def title(self, args: GlobInput) -> str:
         return f"Glob {one_line(args.pattern)}" + (f" in {one_line(args.path)}" if args.path else "")
 
+    def backfill_observable_input(self, args: GlobInput, ctx: ToolContext) -> GlobInput:
+        return args.model_copy(update={"path": paths.observable(args.path or ".", ctx)})
+
     async def validate_input(self, args: GlobInput, ctx: ToolContext) -> Validation:
         if not args.pattern or "\0" in args.pattern or not is_unicode(args.pattern):
             return Refused("The pattern is empty, or holds what is no character.", _BAD_PATTERN)

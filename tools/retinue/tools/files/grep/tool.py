@@ -85,6 +85,9 @@ class Grep(Tool[GrepInput, GrepOutput]):
     def title(self, args: GrepInput) -> str:
         return f"Grep {one_line(args.pattern)}" + (f" in {one_line(args.path)}" if args.path else "")
 
+    def backfill_observable_input(self, args: GrepInput, ctx: ToolContext) -> GrepInput:
+        return args.model_copy(update={"path": paths.observable(args.path or ".", ctx)})
+
     async def validate_input(self, args: GrepInput, ctx: ToolContext) -> Validation:
         if not args.pattern or any(
             "\0" in text or not is_unicode(text) for text in (args.pattern, args.glob or "", args.type or "")

@@ -82,6 +82,9 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEditOutput]):
         what = f"{args.edit_mode} {one_line(args.cell_id)}" if args.cell_id else args.edit_mode
         return f"NotebookEdit {one_line(args.notebook_path)} ({what})"
 
+    def backfill_observable_input(self, args: NotebookEditInput, ctx: ToolContext) -> NotebookEditInput:
+        return args.model_copy(update={"notebook_path": paths.observable(args.notebook_path, ctx)})
+
     async def validate_input(self, args: NotebookEditInput, ctx: ToolContext) -> Validation:
         try:
             _check_words(args)

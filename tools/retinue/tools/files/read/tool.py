@@ -80,6 +80,9 @@ class Read(Tool[ReadInput, ReadOutput]):
     def title(self, args: ReadInput) -> str:
         return f"Read {one_line(args.file_path)}"
 
+    def backfill_observable_input(self, args: ReadInput, ctx: ToolContext) -> ReadInput:
+        return args.model_copy(update={"file_path": paths.observable(args.file_path, ctx)})
+
     async def validate_input(self, args: ReadInput, ctx: ToolContext) -> Validation:
         try:
             paths.locate(args.file_path, ctx)

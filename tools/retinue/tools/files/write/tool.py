@@ -19,7 +19,8 @@ from retinue.tools.base import (
 )
 from retinue.tools.files import disk, paths
 from retinue.tools.files.change import ChangeRefused, early
-from retinue.tools.files.codec import Text
+from retinue.tools.files.codec import Text, decode, is_binary
+from retinue.tools.files.hunks import Hunk, hunks
 from retinue.tools.files.write.constants import WriteRefusal
 from retinue.tools.text import one_line
 from retinue.tools.threads import in_thread
@@ -31,10 +32,13 @@ class WriteInput(ToolInput):
 
 
 class WriteOutput(ToolData):
+    """`hunks` show what changed in a file that was there."""
+
     file_path: str
     created: bool
     bytes_written: int
     lines: int
+    hunks: tuple[Hunk, ...] = ()
 
 
 class Write(Tool[WriteInput, WriteOutput]):
@@ -54,6 +58,9 @@ class Write(Tool[WriteInput, WriteOutput]):
     def title(self, args: WriteInput) -> str:
         return f"Write {one_line(args.file_path)}"
 
+    def backfill_observable_input(self, args: WriteInput, ctx: ToolContext) -> WriteInput:
+        return args.model_copy(update={"file_path": paths.observable(args.file_path, ctx)})
+
     async def validate_input(self, args: WriteInput, ctx: ToolContext) -> Validation:
         return await early(args.file_path, ctx, lambda place: in_thread(_before, place, ctx))
 
@@ -69,14 +76,29 @@ class Write(Tool[WriteInput, WriteOutput]):
 
 def _perform(args: WriteInput, place: paths.Place, ctx: ToolContext) -> WriteOutput:
     before = _before(place, ctx)
-    after = disk.replace(place.real, Text("", "utf-8").encode_new(args.content), before)
+    after = disk.replace(place.real, _encoded(args.content, before), before)
     ctx.files.put(place.real, after.seen(partial=False))
     return WriteOutput(
         file_path=str(place.named),
         created=before is None,
         bytes_written=len(after.data),
         lines=len(args.content.splitlines()),
+        hunks=_hunks(before, after),
     )
+
+
+def _encoded(content: str, before: disk.Snapshot | None) -> bytes:
+    """A mark at the start of a file says how it is encoded, and stays; without one it becomes UTF-8."""
+    old = decode(before.data) if before is not None else Text("", "utf-8")
+    if not old.bom:
+        return Text("", "utf-8").encode_new(content)
+    return old.bom + old.encode_new(content.removeprefix("\ufeff"))
+
+
+def _hunks(before: disk.Snapshot | None, after: disk.Snapshot) -> tuple[Hunk, ...]:
+    if before is None or is_binary(before.data):
+        return ()
+    return hunks(decode(before.data).visible(), decode(after.data).visible())
 
 
 def _before(place: paths.Place, ctx: ToolContext) -> disk.Snapshot | None:
