@@ -25,7 +25,7 @@ _RUNS = frozenset(("run", "exec", "x", "uvx"))
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*\Z")
 _EXPANSION = re.compile(r"\$(?:\{[^}]*\}|\w+|[@*#?!$-])")
 _QUOTING = re.compile(r"[\\'\"]")
-_HIDDEN = Trait.ANSI | Trait.EQUALS | Trait.BRACE | Trait.SUBSTITUTION
+_NAMES = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(UNCOVERED))})(?!\w)")
 
 
 def critical_removal(survey: Survey) -> Reason | None:
@@ -98,18 +98,17 @@ def _uncovered_program(words: Sequence[Word]) -> str | None:
     name = _base(program.value)
     if _PYTHON.match(name):
         return _module(words)
-    if program.traits & Trait.EXPANSION:
-        name = _base(_EXPANSION.sub("", program.value))
-    if program.traits & Trait.GLOB:
-        return next((each for each in sorted(UNCOVERED) if fnmatchcase(each, name)), None)
-    if program.traits & _HIDDEN:
-        return next((each for each in sorted(UNCOVERED) if each in program.raw), None) or _spelled(program)
-    return name if name in UNCOVERED else None
+    return _in_disguise(program, name) if not program.literal else name if name in UNCOVERED else None
 
 
-def _spelled(program: Word) -> str | None:
-    """A name in `$'…'` may spell anything by numbers."""
-    return program.raw if program.traits & Trait.ANSI and "\\" in program.raw else None
+def _in_disguise(program: Word, name: str) -> str | None:
+    """A name that something else may become when the command runs: anything that holds it, and what spells it anew."""
+    if (found := _NAMES.search(program.raw)) is not None:
+        return found[0]
+    if program.traits & Trait.ANSI and "\\" in program.raw:
+        return program.raw
+    bare = _base(_EXPANSION.sub("", program.value))
+    return next((each for each in sorted(UNCOVERED) if fnmatchcase(each, bare) or each == name), None)
 
 
 def _module(words: Sequence[Word]) -> str | None:

@@ -37,7 +37,11 @@ def _first(rules: FileRules, word: Word, where: Place) -> Rule | None:
 
 def _first_below(rules: FileRules, word: Word, where: Place) -> Rule | None:
     found = (inner for path in named_paths(word, where) if path is not None for inner in where.below(path))
-    return _fitting(rules, found, where)
+    for path in found:
+        rule = rules[0][0] if path is None else next((rule for rule, fits in rules if fits(path, False)), None)
+        if rule is not None:
+            return rule
+    return None
 
 
 def _fitting(rules: FileRules, paths: Iterable[str | None], where: Place) -> Rule | None:

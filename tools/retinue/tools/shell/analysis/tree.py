@@ -182,7 +182,9 @@ class _Simple:
                 before.append(redirect)
                 after.extend(extra)
             elif child.type in ("heredoc_redirect", "herestring_redirect"):
-                before.append(_here(child, self.raw))
+                redirects, extra = _here(child, self.raw)
+                before.extend(redirects)
+                after.extend(extra)
             else:
                 self.statement(child, negated=negated)
         if len(self.parts) == started:
@@ -208,7 +210,9 @@ def _command(node: Node, raw: Raw) -> tuple[tuple[str, ...], tuple[Redirect, ...
             redirects.append(redirect)
             words.extend(extra)
         elif kind in _REDIRECTS:
-            redirects.append(_here(child, raw))
+            found, extra = _here(child, raw)
+            redirects.extend(found)
+            words.extend(extra)
         else:
             words.append(raw(child))
     return tuple(words), tuple(redirects)
@@ -227,8 +231,11 @@ def _redirect(node: Node, raw: Raw) -> tuple[Redirect, list[str]]:
     return Redirect(fd, operator, words[0] if words else ""), words[1:]
 
 
-def _here(node: Node, raw: Raw) -> Redirect:
+def _here(node: Node, raw: Raw) -> tuple[list[Redirect], list[str]]:
+    """The redirect, those that stand behind it on its line, and the words behind their targets."""
     fd, operator, target = "", "", ""
+    behind: list[Redirect] = []
+    words: list[str] = []
     for child in node.children:
         if child.type == "file_descriptor":
             fd = raw(child)
@@ -236,11 +243,15 @@ def _here(node: Node, raw: Raw) -> Redirect:
             operator = child.type
         elif child.type in ("heredoc_body", "heredoc_end"):
             continue
+        elif child.type == "file_redirect" and target:
+            redirect, extra = _redirect(child, raw)
+            behind.append(redirect)
+            words.extend(extra)
         elif target:
             raise _Unlike
         else:
             target = raw(child)
-    return Redirect(fd, operator, target)
+    return [Redirect(fd, operator, target), *behind], words
 
 
 def _flat_words(node: Node, raw: Raw) -> Iterator[str]:
@@ -307,7 +318,8 @@ def _redirects_alone(node: Node, raw: Raw) -> list[RawPart]:
     """The redirects of a statement, as a part without words; and words behind them as a command of their own."""
     redirects: list[Redirect] = []
     extra: list[str] = []
-    for child in node.children:
+    heres = (inner for child in node.children if child.type == "heredoc_redirect" for inner in child.children)
+    for child in (*node.children, *heres):
         if child.type == "file_redirect":
             redirect, more = _redirect(child, raw)
             redirects.append(redirect)
