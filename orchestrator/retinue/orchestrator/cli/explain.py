@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,14 +13,13 @@ import typer
 from retinue.orchestrator.cli import output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pydantic import JsonValue
 
-    from retinue.tools.shell.analysis.model import Request, Verdict
+    from retinue.tools.shell.analysis.model import Request, Rules, Shell, Verdict
 
 USAGE = 2
-MOST_FOUND = 1_000
 
 
 def explain_command(
@@ -41,19 +41,18 @@ def explain_command(
     retinue explain-command 'git log --oneline | head -5'
     """
     from retinue.tools.shell.analysis.analyse import analyse
-    from retinue.tools.shell.analysis.model import Request, Rules
+    from retinue.tools.shell.analysis.model import Rules
 
     if jsonl:
-        answer_lines(link or [])
+        answer_lines(_links(link or []))
         return
     if command is None or shell not in ("bash", "zsh"):
         output.note("explain-command needs a command in quotes, or --jsonl; --shell is bash or zsh")
         raise typer.Exit(USAGE)
     cwd, home = os.getcwd(), os.path.expanduser("~")
     rules = Rules(tuple(allow or ()), tuple(ask or ()), tuple(deny or ()))
-    disk = ThisDisk(link or [], cwd, home)
-    known = "zsh" if shell == "zsh" else "bash"
-    request = Request(command, cwd, home, known, (), rules, disk.real, disk.expand)
+    known: Shell = "zsh" if shell == "zsh" else "bash"
+    request = ToldDisk(_links(link or []), cwd, home, known).request(command, cwd, home, known, rules)
     output.say(*_lines(analyse(request)))
 
 
@@ -86,7 +85,7 @@ def _lines(verdict: Verdict) -> list[str]:
     return lines
 
 
-def answer_lines(links: list[str]) -> None:
+def answer_lines(links: Mapping[str, str]) -> None:
     """One answer for each line, in order, each as soon as it is known."""
     for line in sys.stdin:
         if line.strip():
@@ -94,7 +93,7 @@ def answer_lines(links: list[str]) -> None:
             sys.stdout.flush()
 
 
-def _answer(line: str, links: list[str]) -> dict[str, JsonValue]:
+def _answer(line: str, links: Mapping[str, str]) -> dict[str, JsonValue]:
     from retinue.tools.shell.analysis.analyse import analyse
     from retinue.tools.shell.analysis.exit_codes import is_error
 
@@ -110,17 +109,20 @@ def _answer(line: str, links: list[str]) -> dict[str, JsonValue]:
     return answer
 
 
-def _request(asked: dict[str, JsonValue], links: list[str]) -> Request:
-    from retinue.tools.shell.analysis.model import Request, Rules
+def _request(asked: dict[str, JsonValue], links: Mapping[str, str]) -> Request:
+    from retinue.tools.shell.analysis.model import Rules
 
     cwd, home = str(asked.get("cwd") or os.getcwd()), str(asked.get("home") or os.path.expanduser("~"))
     rules = asked.get("rules", {})
     if not isinstance(rules, dict):
         raise TypeError("rules is no object")
+    told = asked.get("links", {})
+    if not isinstance(told, dict):
+        raise TypeError("links is no object")
+    links = {**links, **{path: str(target) for path, target in told.items()}}
     lists = {key: tuple(str(text) for text in _list(rules.get(key))) for key in ("allow", "ask", "deny")}
-    shell = "zsh" if asked.get("shell") == "zsh" else "bash"
-    disk = ThisDisk(links, cwd, home)
-    return Request(str(asked["command"]), cwd, home, shell, (), Rules(**lists), disk.real, disk.expand)
+    shell: Shell = "zsh" if asked.get("shell") == "zsh" else "bash"
+    return ToldDisk(links, cwd, home, shell).request(str(asked["command"]), cwd, home, shell, Rules(**lists))
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
@@ -155,13 +157,20 @@ def _json(verdict: Verdict) -> dict[str, JsonValue]:
     }
 
 
-class ThisDisk:
-    """Follows links of this machine's disk, and those that were told on the command line. Never raises."""
+def _links(told: Iterable[str]) -> dict[str, str]:
+    pairs = (text.partition("=") for text in told)
+    return {path: target for path, _, target in pairs}
 
-    def __init__(self, links: Iterable[str], cwd: str, home: str) -> None:
+
+class ToldDisk:
+    """The disk of this machine, with links that were told besides those that it has. Never raises."""
+
+    def __init__(self, links: Mapping[str, str], cwd: str, home: str, shell: Shell = "bash") -> None:
+        from retinue.tools.shell.disk import Disk
+
+        self._disk = Disk(Path(cwd), shell)
         self._told: dict[str, str] = {}
-        for text in links:
-            path, _, target = text.partition("=")
+        for path, target in links.items():
             named = os.path.normpath(os.path.join(cwd, path))
             self._told[named] = home + target[1:] if target.startswith("~") else os.path.join(cwd, target)
 
@@ -169,24 +178,24 @@ class ThisDisk:
         for link, target in self._told.items():
             if path == link or path.startswith(f"{link}/"):
                 path = target + path[len(link) :]
-        try:
-            return os.path.realpath(path)
-        except (OSError, ValueError):
-            return "/"
+        return self._disk.real(path)
 
-    def expand(self, pattern: str) -> Iterator[str]:
-        """What a glob finds, up to a bound: who writes one that finds more is asked."""
-        import fnmatch
-        import glob
-        from itertools import islice
+    def expand(self, pattern: str) -> Iterator[str | None]:
+        """Also the told links that the glob would find, or look into."""
+        from fnmatch import fnmatchcase
 
-        depth = pattern.count("/")
         for link in self._told:
             head = "/".join(pattern.split("/")[: link.count("/") + 1])
-            if link.count("/") < depth and fnmatch.fnmatchcase(link, head):
+            if link.count("/") <= pattern.count("/") and fnmatchcase(link, head):
                 yield link
-        found = list(islice(glob.iglob(pattern, recursive=True), MOST_FOUND + 1))
-        yield from found if len(found) <= MOST_FOUND else ["/"]
+        yield from self._disk.expand(pattern)
+
+    def request(self, command: str, cwd: str, home: str, shell: Shell, rules: Rules) -> Request:
+        """The command, to be judged on this disk."""
+        from retinue.tools.shell.analysis.model import Request
+
+        disk = self._disk
+        return Request(command, cwd, home, shell, (), rules, self.real, self.expand, disk.below, disk.ours)
 
 
 def register(app: typer.Typer) -> None:
