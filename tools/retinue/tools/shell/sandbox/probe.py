@@ -18,7 +18,8 @@ from retinue.tools.shell.sandbox.result import Mechanism, Probe
 DEADLINE_S = 10.0
 
 _GAPS_OF_BUBBLEWRAP = (
-    "a server's socket in a readable folder can be talked to when it was made after the command had started",
+    "a server's socket in a readable folder can be talked to when it was made after the command had started, "
+    "or by a name that is no whole path",
     "the keys of the kernel's session keyring can be used",
     "with network: full, every server of this machine's loopback and every abstract socket can be reached",
 )
