@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from retinue.tools.base import AnyTool, ToolData, ToolInput
 from retinue.tools.execution.calls import CallResult
 from retinue.tools.render.blocks import Blocks, Heading, Line, Text
 from retinue.tools.text import one_line
 
-Model = TypeVar("Model", ToolInput, ToolData)
+Model = TypeVar("Model", bound=BaseModel)
 ToolOf = Callable[[str], AnyTool | None]
 _FRAME = re.compile(r"\A<tool_use_error>(.*)</tool_use_error>\Z", re.DOTALL)
 

@@ -90,7 +90,9 @@ def _output(block: b.Output) -> RenderableType:
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> RenderableType:
     from rich.table import Table
 
-    table = Table(*(RichText(one_line(name)) for name in columns), box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(RichText(one_line(name)))
     for row in rows:
         table.add_row(*(RichText(one_line(cell)) for cell in row))
     return table
@@ -118,12 +120,7 @@ def _highlighted(lines: list[str], path: str) -> list[RichText]:
 
 
 def _syntax(path: str) -> Syntax | None:
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.util import ClassNotFound
     from rich.syntax import Syntax
 
-    try:
-        lexer = get_lexer_for_filename(path, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-    return Syntax("", lexer, theme="ansi_dark", background_color="default")
+    lexer = Syntax.guess_lexer(path)
+    return None if lexer == "default" else Syntax("", lexer, theme="ansi_dark", background_color="default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -27,6 +28,6 @@ def _json(value: object) -> JsonValue:
         case bool() | int() | None:
             return value
         case tuple():
-            return [_json(item) for item in value]
+            return [_json(item) for item in cast("tuple[object, ...]", value)]
         case _:
             return _fields(value)
