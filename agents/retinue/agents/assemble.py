@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from retinue.agents.background.keeping import Background
 from retinue.agents.boot import AgentBoot
 from retinue.agents.history import Conversation
 from retinue.agents.identity import call_key
@@ -24,7 +25,8 @@ from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
 from retinue.tools.registry.builtin import builtin_tools
-from retinue.tools.registry.pool import PoolFilter, ToolPool
+from retinue.tools.registry.filters import PoolFilter
+from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
 from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
@@ -87,6 +89,7 @@ def assemble_agent(
         clock=timing.clock,
     )
     root = Path(boot.workspace.root)
+    background = Background(boot.agent, journal, background_dir(boot), boot.background_after_s)
     context = ToolContext(
         agent=boot.agent,
         cwd=root,
@@ -96,9 +99,11 @@ def assemble_agent(
         board=tool_ports.board,
         mail=tool_ports.mail,
         children=tool_ports.children,
+        background=background,
         env=env,
         results_dir=store.folder,
         sandbox=sandbox,
+        may_read=policy.may_read,
     )
     toolbox = Toolbox(
         system=system_prompt(boot, facts, pool.names),
@@ -111,7 +116,7 @@ def assemble_agent(
         tool_of=lambda name: found.tool if (found := pool.find(name)) else None,
         store=store,
     )
-    return AgentLoop(boot, ports, journal, standing, toolbox, timing, watch.text)
+    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)
 
 
 def tool_pool(boot: AgentBoot, policy: PermissionPolicy, tools: Iterable[AnyTool]) -> ToolPool:
@@ -140,6 +145,11 @@ def permission_policy(boot: AgentBoot, home: Path) -> PermissionPolicy:
 def results_dir(boot: AgentBoot) -> Path:
     """Where results and messages that were too large lie; the agent may read there."""
     return Path(boot.run_dir) / "tool-results" / boot.agent
+
+
+def background_dir(boot: AgentBoot) -> Path:
+    """Where the output of its background tasks lies; the agent may read there."""
+    return Path(boot.run_dir) / "tasks" / boot.agent
 
 
 def _unseen(call: ToolCall, progress: Progress) -> None:

@@ -64,7 +64,9 @@ class Peer(Wire):
 class AgentBoot(Wire):
     """`agent` is `name~n`, never reused; `incarnation` counts the processes of this one agent from 1.
 
-    member   the name in the spec whose part of it counts for this agent: its own, or for a sub-agent its ancestor's
+    member              the name in the spec whose part of it counts for this agent: its own, or for a sub-agent its
+                        ancestor's
+    background_after_s  how long a command may block a turn before it goes on in the background; None: to its time-out
     """
 
     run: str
@@ -88,12 +90,13 @@ class AgentBoot(Wire):
     workspace: WorkspaceBoot
     repo: str
     run_dir: str
+    background_after_s: float | None = None
     env: dict[str, str] = {}
     settings: dict[str, JsonValue] = {}
 
 
 class AgentStatus(Wire):
-    """State to be read, never mail: it starts no turn of anybody."""
+    """State to be read, never mail: it starts no turn of anybody. `background` is what runs there: ids and titles."""
 
     agent: str
     incarnation: int
@@ -102,3 +105,4 @@ class AgentStatus(Wire):
     turn: int = 0
     step: int = 0
     unread: int = 0
+    background: dict[str, str] = {}

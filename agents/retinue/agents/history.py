@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from retinue.agents.background.state import BackgroundTasks
 from retinue.agents.mail.mailbox import Mailbox
 from retinue.agents.model.messages import (
     AssistantBlock,
@@ -26,6 +27,8 @@ from retinue.agents.model.messages import (
 from retinue.agents.records import (
     AgentRecord,
     AgentWaits,
+    BackgroundEnded,
+    BackgroundStarted,
     BlockComplete,
     MailStored,
     MessageClosed,
@@ -79,6 +82,7 @@ class Conversation:
 
     def __init__(self, mailbox: Mailbox | None = None) -> None:
         self.mailbox = mailbox or Mailbox()
+        self.background = BackgroundTasks()
         self.turn = 0
         self.step = 0
         self.turn_open = False
@@ -150,6 +154,8 @@ class Conversation:
                 self._close_step(record)
             case MailStored() | RequestSent() | TurnClosed():
                 self._frame(record)
+            case BackgroundStarted() | BackgroundEnded():
+                self.background.apply(record)
             case AgentWaits():
                 pass
             case _:
@@ -188,6 +194,7 @@ class Conversation:
             raise InvariantBroken(f"{call} has a second result")
         step.finished[call] = record.result
         self.seen.update(record.result.seen)
+        self.mailbox.apply(record)
 
     def _close_message(self, record: MessageClosed) -> None:
         step = self._step_of(record.step)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from retinue.agents.background.keeping import Background
 from retinue.agents.boot import AgentBoot, AgentStatus
 from retinue.agents.journal import Journal
 from retinue.agents.mail.envelopes import Envelope, Receipt
@@ -56,6 +57,7 @@ class AgentLoop:
         standing: Standing,
         tools: Toolbox,
         timing: Timing,
+        background: Background,
         watch: Callable[[str], None] | None = None,
     ) -> None:
         self._boot = boot
@@ -65,6 +67,8 @@ class AgentLoop:
         self._standing = standing
         self._tools = tools
         self._timing = timing
+        self._background = background
+        background.on_mail = self._has_mail
         self._steps = Steps(boot, journal, ports.model, tools, ports.checkpoint, standing, timing, self._pause, watch)
         self._prefix_tokens = estimate_tokens(tools.system) + sum(
             estimate_tokens(f"{spec.description}{spec.input_schema}") for spec in tools.specs
@@ -91,6 +95,7 @@ class AgentLoop:
         self._running = True
         self._standing.report("starting")
         try:
+            await self._background.recover()
             while True:
                 self._wake.clear()
                 self._settled.clear()
@@ -99,11 +104,15 @@ class AgentLoop:
                 finally:
                     self._settled.set()
                 if self._is_over():
+                    await self._background.close("since its agent ended")
                     self._standing.report("stopped", self._last_words())
                     return self._conversation.last_turn if self._has_ended() else None
                 if not self._has_work():
                     self._rest()
                     await self._wake.wait()
+        except BaseException:
+            await self._background.close("since its agent's process ended")
+            raise
         finally:
             self._over.set()
 
@@ -113,9 +122,7 @@ class AgentLoop:
             return Receipt(outcome="no_such_agent", text=f"this is {self._boot.agent}, not {envelope.recipient}")
         receipt = await self._journal.store(envelope)
         if receipt.outcome == "stored":
-            self._held = False
-            self._standing.has_new_mail()
-            self._wake.set()
+            self._has_mail()
         return receipt
 
     def status(self) -> AgentStatus:
@@ -228,6 +235,11 @@ class AgentLoop:
         reason = "shutdown" if conversation.mailbox.asked_to_end and end.reason != "stopped" else end.reason
         text = conversation.last_text if conversation.turn_open else ""
         await self._journal.commit(TurnClosed(turn=self._turn_number(), reason=reason, text=text, detail=end.detail))
+
+    def _has_mail(self) -> None:
+        self._held = False
+        self._standing.has_new_mail()
+        self._wake.set()
 
     # --- limits ---
 

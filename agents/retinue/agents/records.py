@@ -17,6 +17,7 @@ from retinue.agents.mail.envelopes import Envelope
 from retinue.agents.model.messages import AssistantBlock, TextBlock, Usage, Wire
 from retinue.agents.model.port import StopReason
 from retinue.tools.execution.calls import CallResult
+from retinue.tools.shell.background.ports import BackgroundTask
 
 
 class MailStored(Wire):
@@ -80,6 +81,20 @@ class ToolFinished(Wire):
     result: CallResult
 
 
+class BackgroundStarted(Wire):
+    """A command was handed over: it goes on without its call and without a lease."""
+
+    kind: Literal["background_started"] = "background_started"
+    task: BackgroundTask
+
+
+class BackgroundEnded(Wire):
+    """`task` is how it stands from here on."""
+
+    kind: Literal["background_ended"] = "background_ended"
+    task: BackgroundTask
+
+
 class StepClosed(Wire):
     kind: Literal["step_closed"] = "step_closed"
     turn: int
@@ -117,6 +132,8 @@ AgentRecord = Annotated[
     | MessageWithdrawn
     | ToolStarted
     | ToolFinished
+    | BackgroundStarted
+    | BackgroundEnded
     | StepClosed
     | TurnClosed
     | AgentWaits,

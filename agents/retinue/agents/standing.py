@@ -7,6 +7,7 @@ from typing import Literal
 from retinue.agents.boot import AgentBoot, AgentStatus
 from retinue.agents.history import Conversation
 from retinue.agents.ports import StatusPort
+from retinue.tools.shell.background.words import title
 
 State = Literal["starting", "working", "waiting", "idle", "stopped", "failed"]
 
@@ -33,6 +34,7 @@ class Standing:
             turn=conversation.turn,
             step=conversation.step,
             unread=0 if self._out_of_reach else conversation.mailbox.unread,
+            background={task.id: title(task) for task in conversation.background.running()},
         )
 
     def report(self, state: State, detail: str = "", *, out_of_reach: bool = False) -> None:

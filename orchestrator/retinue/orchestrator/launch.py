@@ -20,6 +20,8 @@ from retinue.tools.ports import TaskView
 
 DefinitionOf = Callable[[str], AgentDefinition]
 OUTPUT_TOKENS = 8_000
+BLOCKING_S = 15.0
+"""How long a command may keep a lead from its mail; then it goes on in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def _boot(
         workspace=_workspace(member, where, base, agent),
         repo=str(where.repo),
         run_dir=str(where.run_dir),
+        background_after_s=BLOCKING_S if member.role == "lead" else None,
     )
 
 

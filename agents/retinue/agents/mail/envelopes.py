@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from retinue.agents.model.messages import Wire
+from retinue.tools.shell.background.ports import BackgroundTask
 
 HUMAN = "human"
 TEAM = "team"
@@ -51,12 +52,22 @@ class Notice(Wire):
     text: str
 
 
+class BackgroundEnd(Wire):
+    """A command in the background of this agent has ended; from the agent to itself. `tail` is what it said last."""
+
+    kind: Literal["background_end"] = "background_end"
+    task: BackgroundTask
+    tail: str = ""
+
+
 class ShutdownRequest(Wire):
     kind: Literal["shutdown_request"] = "shutdown_request"
     reason: str = ""
 
 
-Body = Annotated[Prompt | Text | TaskAssigned | TaskReturned | Notice | ShutdownRequest, Field(discriminator="kind")]
+Body = Annotated[
+    Prompt | Text | TaskAssigned | TaskReturned | Notice | BackgroundEnd | ShutdownRequest, Field(discriminator="kind")
+]
 
 
 class Envelope(Wire):
@@ -71,6 +82,11 @@ class Envelope(Wire):
     recipient: str
     body: Body
     causation: str = ""
+
+
+def end_of(task_id: str) -> str:
+    """Id of the one envelope that tells an agent of the end of its background task."""
+    return f"background/{task_id}"
 
 
 class Receipt(Wire):

@@ -1,15 +1,15 @@
 """An agent's mail: what is stored, what is known already, what comes next. Pure; a fold over records.
 
 Mail waits in the order of arrival, so that the order of each sender is kept. It is processed once its id is in a
-`request` record.
+`request` record. Word of a background task's end is processed, too, when the result of a call tells it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from retinue.agents.mail.envelopes import Envelope, Receipt, ShutdownRequest
-from retinue.agents.records import AgentRecord, MailStored, RequestSent, TurnClosed
+from retinue.agents.mail.envelopes import BackgroundEnd, Envelope, Receipt, ShutdownRequest, end_of
+from retinue.agents.records import AgentRecord, MailStored, RequestSent, ToolFinished, TurnClosed
 from retinue.agents.tokens import estimate_tokens
 
 CAPACITY = 1_000
@@ -50,7 +50,7 @@ class Mailbox:
         if self._ended:
             return Receipt(outcome="no_such_agent", text=f"{envelope.recipient} has ended")
         tokens = _size(envelope)
-        urgent = isinstance(envelope.body, ShutdownRequest)
+        urgent = isinstance(envelope.body, ShutdownRequest | BackgroundEnd)
         if self._waiting and not urgent and not self._has_room(tokens):
             return Receipt(outcome="full", text=self._fullness(envelope.recipient, tokens))
         return Receipt(outcome="stored")
@@ -70,6 +70,10 @@ class Mailbox:
     def unread(self) -> int:
         return len(self._waiting)
 
+    def knows(self, mail: str) -> bool:
+        """Whether it has come, or need not come any more."""
+        return mail in self._known
+
     @property
     def asked_to_end(self) -> bool:
         """A shutdown request has come; read or not, the agent ends with its turn."""
@@ -88,6 +92,9 @@ class Mailbox:
             case RequestSent(mail=processed):
                 for mail in processed:
                     self._drop(mail)
+            case ToolFinished(result=result):
+                for task in result.told:
+                    self._drop(end_of(task))
             case TurnClosed(reason="shutdown"):
                 self._ended = True
                 for mail in [w.envelope.id for w in self._waiting.values() if _ends(w.envelope)]:

@@ -17,6 +17,7 @@ from retinue.agents.identity import name_of
 from retinue.agents.mail.envelopes import (
     HUMAN,
     TEAM,
+    BackgroundEnd,
     Body,
     Envelope,
     Notice,
@@ -29,6 +30,7 @@ from retinue.agents.mail.envelopes import (
 from retinue.agents.mail.mailbox import Taken
 from retinue.agents.model.messages import TextBlock
 from retinue.agents.tokens import estimate_tokens
+from retinue.tools.shell.background.words import standing
 from retinue.tools.text import for_model, for_terminal, one_line
 
 _BYTES_PER_TOKEN = 4
@@ -102,6 +104,8 @@ def text_of(envelope: Envelope, trusted: frozenset[str] = frozenset()) -> str:
         return body.text.strip() or "(The prompt is empty.)"
     if isinstance(body, Text) and envelope.sender == HUMAN:
         return body.text.strip() or "(The human sent an empty message.)"
+    if isinstance(body, BackgroundEnd) and envelope.sender == envelope.recipient:
+        return _notification(body)
     return _marked(envelope, _words(body))
 
 
@@ -109,6 +113,8 @@ def _words(body: Body) -> str:
     match body:
         case Prompt() | Text() | Notice():
             return body.text
+        case BackgroundEnd():
+            return _ended(body)
         case TaskAssigned():
             by = f" by {one_line(body.by)}" if body.by != TEAM else ""
             head = f"Task #{body.task_id} is yours{by}: {one_line(body.subject)}"
@@ -121,6 +127,16 @@ def _words(body: Body) -> str:
             return f"You are asked to end.{why} Bring what you are at to a safe state and stop; you end with this turn."
         case _:
             assert_never(body)
+
+
+def _ended(body: BackgroundEnd) -> str:
+    where = f"Its output is in {body.task.output_file}"
+    return "\n".join((standing(body.task), where, *(("It said last:", body.tail) if body.tail else ())))
+
+
+def _notification(body: BackgroundEnd) -> str:
+    attributes = f'task_id="{escape(one_line(body.task.id))}" status="{body.task.status}"'
+    return f"<task-notification {attributes}>\n{for_model(for_terminal(_ended(body)))}\n</task-notification>"
 
 
 def _marked(envelope: Envelope, words: str) -> str:

@@ -131,11 +131,14 @@ def status(run: RunArgument, state_dir: StateOption = None, as_json: JsonOption 
         return
     from rich.text import Text
 
-    from retinue.orchestrator.view.tables import agents_table, tasks_table
+    from retinue.orchestrator.view.tables import agents_table, background_table, tasks_table
 
     output.show(*(Text(line) for line in _head(found, view, state)))
     if view.agents:
         output.show(Text(), agents_table(view))
+    background = background_table(view)
+    if background is not None:
+        output.show(Text(), background)
     if view.tasks():
         output.show(Text(), tasks_table(view.tasks()))
     output.note("", _hint(found.run_id, state, state_dir))

@@ -16,7 +16,7 @@ from retinue.orchestrator.ledger.parse import AnyRecord, parse_record
 from retinue.orchestrator.ledger.reader import Tail
 from retinue.orchestrator.view.lines import Line, line_of
 from retinue.orchestrator.view.run_state import RunView
-from retinue.orchestrator.view.tables import agents_table, tasks_table
+from retinue.orchestrator.view.tables import agents_table, background_table, tasks_table
 
 _TONE = {"plain": "", "good": "green", "bad": "red", "note": "dim"}
 LOOK_S = 0.1
@@ -63,7 +63,9 @@ def screen(view: RunView, log: deque[Line]) -> RenderableType:
     done = sum(t.status in ("merged", "done") for t in view.tasks())
     head = Text(f"{view.opened.run if view.opened else '…'}  {view.team.phase}  ", style="bold")
     head.append(f"{done}/{len(view.tasks())} tasks  {view.usage().total} tokens  {view.usd():.2f} USD", style="")
-    return Group(head, agents_table(view), Text(), tasks_table(view.tasks()), Text(), tail)
+    background = background_table(view)
+    running = () if background is None else (background, Text())
+    return Group(head, agents_table(view), Text(), *running, tasks_table(view.tasks()), Text(), tail)
 
 
 async def follow(follower: Follower, console: Console, *, stop: asyncio.Event, over: Callable[[], bool]) -> None:

@@ -6,9 +6,27 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retinue.agents.identity import name_of
-from retinue.agents.mail.envelopes import Body, Notice, Prompt, ShutdownRequest, TaskAssigned, TaskReturned, Text
+from retinue.agents.mail.envelopes import (
+    BackgroundEnd,
+    Body,
+    Notice,
+    Prompt,
+    ShutdownRequest,
+    TaskAssigned,
+    TaskReturned,
+    Text,
+)
 from retinue.agents.model.messages import TextBlock
-from retinue.agents.records import AgentWaits, BlockComplete, MailStored, MessageWithdrawn, ToolFinished, TurnClosed
+from retinue.agents.records import (
+    AgentWaits,
+    BackgroundEnded,
+    BackgroundStarted,
+    BlockComplete,
+    MailStored,
+    MessageWithdrawn,
+    ToolFinished,
+    TurnClosed,
+)
 from retinue.orchestrator.ledger.parse import AnyRecord
 from retinue.orchestrator.ledger.records import (
     AgentEnded,
@@ -24,6 +42,8 @@ from retinue.orchestrator.ledger.records import (
     WorkSubmitted,
 )
 from retinue.tools.execution.calls import CallResult
+from retinue.tools.shell.background.ports import BackgroundTask
+from retinue.tools.shell.background.words import standing, title
 from retinue.tools.text import one_line
 
 Tone = Literal["plain", "good", "bad", "note"]
@@ -68,10 +88,18 @@ def _of_agent(record: AnyRecord) -> _Said | None:
             return "", f"waits{seconds}: {record.what}", "note"
         case TurnClosed() if record.reason != "done":
             return "", f"turn ended: {record.reason}: {record.detail}", "bad"
-        case MailStored(envelope=envelope):
+        case BackgroundStarted() | BackgroundEnded():
+            return _in_background(record.task)
+        case MailStored(envelope=envelope) if not isinstance(envelope.body, BackgroundEnd):
             return name_of(envelope.recipient), f"mail from {name_of(envelope.sender)}: {_mail(envelope.body)}", "note"
         case _:
             return None
+
+
+def _in_background(task: BackgroundTask) -> _Said:
+    if task.is_running:
+        return "", f"goes on in the background, without a lease: {title(task)}", "note"
+    return "", standing(task), "bad" if task.status in ("failed", "lost") else "note"
 
 
 def _gist(result: CallResult) -> str:
@@ -88,6 +116,8 @@ def _mail(body: Body) -> str:
             return body.summary or body.text
         case TaskAssigned():
             return f"task #{body.task_id} is yours: {body.subject}"
+        case BackgroundEnd():
+            return standing(body.task)
         case TaskReturned():
             return f"task #{body.task_id} came back ({body.reason})"
         case ShutdownRequest():

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from retinue.agents.mail.envelopes import Envelope
+from retinue.agents.mail.envelopes import Envelope, end_of
 from retinue.agents.model.messages import ToolUseBlock, Usage
 from retinue.agents.records import (
     AgentWaits,
+    BackgroundEnded,
+    BackgroundStarted,
     BlockComplete,
     MailStored,
     MessageClosed,
@@ -31,6 +33,7 @@ from retinue.orchestrator.ledger.records import (
 )
 from retinue.orchestrator.team.state import TeamState
 from retinue.tools.ports import TaskView
+from retinue.tools.shell.background.ports import BackgroundTask
 
 AgentState = Literal["queued", "starting", "working", "waiting", "idle", "ended"]
 NOTHING_USED = Usage()
@@ -39,7 +42,11 @@ Price = Callable[[str, Usage], float | None]
 
 @dataclass(slots=True)
 class AgentView:
-    """One agent as its records show it. `doing` is the tool that runs, or what it waits for."""
+    """One agent as its records show it.
+
+    doing        the tool that runs, or what it waits for
+    background   commands that run without a call and without a lease
+    """
 
     agent: str
     name: str
@@ -68,6 +75,7 @@ class AgentView:
     branch: str | None = None
     root: str = ""
     running: dict[str, str] = field(default_factory=dict[str, str])
+    background: dict[str, BackgroundTask] = field(default_factory=dict[str, BackgroundTask])
 
 
 @dataclass(slots=True)
@@ -103,7 +111,7 @@ class RunView:
             recipient.received += 1
             recipient.unread.add(envelope.id)
         sender = self.agents.get(envelope.sender)
-        if sender is not None:
+        if sender is not None and sender is not recipient:
             sender.sent += 1
 
     def _apply_team(self, record: AnyRecord) -> None:
@@ -122,6 +130,7 @@ class RunView:
                 view = self.agents[record.agent]
                 view.incarnation, view.state, view.doing = record.incarnation, "starting", ""
                 view.running.clear()
+                view.background.clear()
             case AgentLost():
                 view = self.agents[record.agent]
                 view.losses += 1
@@ -129,6 +138,7 @@ class RunView:
             case AgentEnded():
                 view = self.agents[record.agent]
                 view.state, view.ended, view.doing = "ended", record.why, ""
+                view.background.clear()
             case WorkMerged():
                 self.landed.append(record)
                 self.agents[record.agent].merged += 1
@@ -156,7 +166,10 @@ class RunView:
                 view.running.pop(result.call_id, None)
                 view.failed_calls += result.is_error
                 view.denied += result.denied
+                view.unread.difference_update(map(end_of, result.told))
                 view.doing = ", ".join(view.running.values()) or result.title
+            case BackgroundStarted() | BackgroundEnded():
+                _in_background(view, record.task)
             case StepClosed():
                 view.doing = ""
             case TurnClosed():
@@ -191,3 +204,10 @@ class RunView:
     @property
     def over(self) -> bool:
         return self.team.phase in ("done", "failed", "stopped")
+
+
+def _in_background(view: AgentView, task: BackgroundTask) -> None:
+    if task.is_running:
+        view.background[task.id] = task
+    else:
+        view.background.pop(task.id, None)

@@ -54,6 +54,17 @@ def agents_table(view: RunView) -> Table:
     return table
 
 
+def background_table(view: RunView) -> Table | None:
+    """What runs without a call, and so without a lease; None when nothing does."""
+    running = [(agent.name, task) for agent in view.agents.values() for task in agent.background.values()]
+    if not running:
+        return None
+    table = _table("background", "agent", "lease", "command")
+    for name, task in running:
+        table.add_row(task.id, Text(name, style="bold"), Text("none", style="yellow"), Text(one_line(task.command, 80)))
+    return table
+
+
 def tasks_table(tasks: tuple[TaskView, ...]) -> Table:
     table = _table("task", "status", "owner", "waits for", "returned", "subject")
     for task in tasks:

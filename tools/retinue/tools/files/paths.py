@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.text import is_unicode
 
 _SUGGESTION_POOL = 5_000
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 _KERNEL = ("/proc", "/sys")
 
 
@@ -87,6 +89,11 @@ def outside(text: str, ctx: ToolContext, *, write: bool) -> Decision | None:
 def shown(path: Path, ctx: ToolContext) -> str:
     """Relative to the working directory where that is shorter to read, else absolute."""
     return str(path.relative_to(ctx.cwd)) if path.is_relative_to(ctx.cwd) and path != ctx.cwd else str(path)
+
+
+def on_one_line(name: str) -> str:
+    """A file's name as it can be listed: what would break the line, or is no character, is written otherwise."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name.encode("utf-8", "replace").decode())
 
 
 def missing(place: Place, ctx: ToolContext) -> ToolError:

@@ -48,6 +48,11 @@ class BackgroundPort(Protocol):
     @property
     def after_s(self) -> float | None: ...
 
+    @property
+    def folder(self) -> Path:
+        """Where their output lies; the agent may read there."""
+        ...
+
     def output_file(self, task_id: str) -> Path:
         """Where the output of that task belongs; its folder is there."""
         ...
