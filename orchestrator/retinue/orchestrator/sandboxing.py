@@ -27,6 +27,9 @@ CHECKS = "checks"
 HOLDS_HOSTS: tuple[Mechanism, ...] = ("bubblewrap", "sandbox-exec")
 """Mechanisms that can hold commands to a list of hosts."""
 
+PROTECTS_SINGLE_FILES: tuple[Mechanism, ...] = ("bubblewrap", "sandbox-exec")
+"""Mechanisms that can protect something in a folder in which all else may be changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -135,7 +138,8 @@ def _terms(said: MemberSandbox) -> Terms:
 
 
 def _ground(plan: SandboxPlan, run: Path, repo: Path) -> Ground:
-    return Ground(run, repo, tuple(map(Path, plan.borrowed)), tuple(map(Path, plan.private)))
+    fine = plan.probe.mechanism in PROTECTS_SINGLE_FILES
+    return Ground(run, repo, tuple(map(Path, plan.borrowed)), tuple(map(Path, plan.private)), fine)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from retinue.orchestrator.run_files import GIT_CONFIG, PrivateEnv, RunFiles
 from retinue.orchestrator.sandboxing import CHECKS, agent_policy, policy_of_checks
 from retinue.orchestrator.state.paths import RunDir
 from retinue.orchestrator.team.plan import SandboxPlan
+from retinue.orchestrator.workspaces.bare import GuardTripped
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.facts import Workspace
 from retinue.tools.ports import ShellOutcome, ShellRequest
@@ -89,8 +90,8 @@ def _content(place: Path) -> str:
     return "\n".join(f"{path.relative_to(place)} {path.read_bytes().hex()}" for path in files)
 
 
-@pytest.fixture
-async def scene(world) -> Scene:
+@pytest.fixture(params=["bubblewrap", "landlock"])
+async def scene(world, request: pytest.FixtureRequest) -> Scene:
     depot = await world.depot()
     ada, bob = await world.agent(depot, "ada~1"), await world.agent(depot, "bob~1")
     tip = await world.hand_in(depot, "bob~1", {"bob.txt": "bob\n"})
@@ -114,7 +115,7 @@ async def scene(world) -> Scene:
         repo=str(world.user),
         run_dir=str(world.run_dir),
     )
-    plan = SandboxPlan(state="on", probe=probe(), private=(str(world.run_dir.parent),))
+    plan = SandboxPlan(state="on", probe=probe(request.param), private=(str(world.run_dir.parent),))
     return Scene(world, depot, ada, bob, boot, files, plan)
 
 
@@ -166,6 +167,8 @@ FOR_OTHERS = {
     "a hook of the user's": 'mkdir -p "$USERS/.git/hooks" && echo false > "$USERS/.git/hooks/post-checkout"',
     "the user's objects": 'rm -rf "$USERS"/.git/objects/??',
     "the user's checkout": 'echo x > "$USERS/lines.txt"',
+}
+OF_ITS_OWN = {
     "its own configuration": "git config core.fsmonitor /bin/false",
     "its own configuration, exchanged": 'cp "$OWN/config" "$OWN/c" && echo >> "$OWN/c" && mv -f "$OWN/c" "$OWN/config"',
     "a hook of its own": 'mkdir -p "$OWN/hooks" && echo false > "$OWN/hooks/pre-commit"',
@@ -183,7 +186,19 @@ FOR_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("attempt", FOR_OTHERS.values(), ids=FOR_OTHERS.keys())
+def _both(attempts: dict[str, str], *mechanisms: str) -> list[object]:
+    return [
+        pytest.param(mechanism, attempt, id=f"{mechanism}: {name}")
+        for mechanism in mechanisms
+        for name, attempt in attempts.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scene", "attempt"),
+    [*_both(FOR_OTHERS, "bubblewrap", "landlock"), *_both(OF_ITS_OWN, "bubblewrap")],
+    indirect=["scene"],
+)
 async def test_an_agent_changes_nothing_that_others_rely_on(scene: Scene, attempt: str) -> None:
     before = scene.all_but_ada()
     confined = await scene.run(attempt)
@@ -195,6 +210,26 @@ async def test_an_agent_changes_nothing_that_others_rely_on(scene: Scene, attemp
     free = await scene.run(attempt, confined=False)
     assert free.exit_code == 0, free.output
     assert scene.all_but_ada() != before
+
+
+@pytest.mark.parametrize("scene", ["landlock"], indirect=True)
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("echo >> config", "echo false > hooks/pre-commit", "echo x > info/attributes", "echo . > commondir"),
+        *("echo x > config.worktree", "echo /tmp/x >> objects/info/alternates"),
+    ],
+)
+async def test_where_a_mechanism_cannot_protect_single_files_our_git_does_not_run_among_changed_ones(
+    scene: Scene, change: str
+) -> None:
+    scene.depot.guard("ada~1")
+    assert (await scene.run(f'cd "$OWN" && mkdir -p hooks && {change}')).exit_code == 0
+    with pytest.raises(GuardTripped):
+        scene.depot.guard("ada~1")
+    scene.depot.restore_configuration("ada~1")
+    (scene.ada.git_dir / "commondir").unlink(missing_ok=True)
+    scene.depot.guard("ada~1")
 
 
 HIDDEN = {
@@ -241,8 +276,8 @@ async def test_in_the_users_checkout_an_agent_changes_files_and_not_the_reposito
     there = WorkspaceBoot(root=str(scene.world.user), isolation="none")
     policy = agent_policy(scene.plan, scene.boot.model_copy(update={"workspace": there}))
     git = _content(scene.world.user / ".git")
-    done = await scene.run("echo x > new.txt && git status --porcelain", policy=policy, cwd=scene.world.user)
-    assert (done.exit_code, done.output.strip()) == (0, "?? new.txt")
+    done = await scene.run("echo x > src/new.txt && git status --porcelain", policy=policy, cwd=scene.world.user)
+    assert (done.exit_code, done.output.strip()) == (0, "?? src/new.txt")
     for attempt in (
         "echo . > .git/commondir",
         "git commit -q --allow-empty -m x",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from retinue.orchestrator.workspaces.confinement import (
@@ -88,6 +89,14 @@ def test_a_check_changes_the_verify_worktree_and_no_repository() -> None:
     unchanged = (RUN / "verify/.git", RUN / "depot.git/worktrees/verify/HEAD", REPO / "a")
     assert {access(policy, path) for path in unchanged} == {"read"}
     assert {access(policy, path) for path in (TREE / "a", OWN / "HEAD", RUN / "env.json")} == {"hidden"}
+
+
+def test_a_mechanism_that_would_close_the_folder_protects_nothing_in_a_worktree_and_all_of_a_checkouts_git() -> None:
+    coarse = replace(GROUND, fine=False)
+    policy = worktree_policy(coarse, "bob~1", TREE, OWN, PLAIN)
+    assert {access(policy, path) for path in (TREE / ".git", TREE / ".mcp.json", OWN / "config")} == {"write"}
+    assert access(policy, RUN / "wt/eve~1/a") == "hidden"
+    assert access(checkout_policy(coarse, "bob~1", REPO, PLAIN), REPO / ".git/config") == "read"
 
 
 def test_what_the_spec_adds_is_added() -> None:

@@ -27,9 +27,8 @@ def plan_lines(plan: LaunchPlan, base: str, tools: Tools) -> list[str]:
         lines += ["", "tasks", *(_task(task) for task in plan.tasks)]
     commands = executes(plan)
     if commands:
-        where = (
-            "in the sandbox" if plan.sandbox.state == "on" else "outside of any sandbox (`up` asks, or takes --trust)"
-        )
+        confined = plan.sandbox.state == "on"
+        where = "in the sandbox" if confined else "outside of any sandbox (`up` asks first, or takes --trust)"
         lines += ["", f"runs these commands, {where}"]
         lines += [f"  {command}" for command in commands]
     return lines

@@ -100,7 +100,7 @@ def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None
         launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules, probe=found)
         draft = asyncio.run(draft_for_people(loaded, launch))
     _note(f"sandbox: {sandbox_text(draft.sandbox)}")
-    _ask_trust(draft, trust=trust)
+    ask_trust(draft, trust=trust)
     _limits(loaded)
     return _show(prepare_and_start(loaded, launch, place), place, detach=detach)
 
@@ -206,7 +206,7 @@ def _limits(loaded: LoadedSpec) -> None:
     _note(f"limits: {usd}{limits.turns} model requests{tokens}, {wall}")
 
 
-def _ask_trust(plan: LaunchPlan, *, trust: bool) -> None:
+def ask_trust(plan: LaunchPlan, *, trust: bool) -> None:
     """Without a working sandbox these commands can do what you can; so somebody has to say that they may."""
     from retinue.orchestrator.launch import executes
 

@@ -92,13 +92,15 @@ class BareRepository:
         for hook in self._hooks():
             hook.unlink()
         (self.path / "config").write_text(self.config(), encoding="utf-8")
+        if self._lent() - set(self.objects):
+            (self.path / "objects/info/alternates").write_text(self.alternates(), "utf-8", "surrogateescape")
 
     def check(self) -> None:
-        """Raise GuardTripped when anything that can make git run a program is not as we wrote it."""
+        """Raise GuardTripped when what can make git run a program, or read elsewhere, is not as we wrote it."""
         for problem in self._problems():
             raise GuardTripped(
                 f"{problem} in {self.path} was not changed by retinue, which therefore runs no git there. "
-                "Look at what changed; the run goes on once it is as before (config) or gone (all others)."
+                "Look at what changed; the run goes on once it is as before (config, alternates) or gone (all others)."
             )
 
     def _problems(self) -> list[str]:
@@ -111,7 +113,16 @@ class BareRepository:
         found += [name for name in ("config.worktree", "info/attributes", "commondir") if _there(self.path / name)]
         if self._hooks():
             found.append("hooks")
+        if self._lent() - set(self.objects):
+            found.append("objects/info/alternates")
         return found
+
+    def _lent(self) -> set[Path]:
+        """From where it borrows now. A repository that was made to stand alone borrows from nowhere."""
+        file = self.path / "objects/info/alternates"
+        if not file.is_file():
+            return set()
+        return {Path(line) for line in file.read_text("utf-8", "surrogateescape").splitlines() if line}
 
     def _hooks(self) -> list[Path]:
         folder = self.path / "hooks"

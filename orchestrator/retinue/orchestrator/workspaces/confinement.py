@@ -29,12 +29,14 @@ class Ground:
     repo        the checkout of the launch
     borrowed    folders of objects that the run's repositories borrow from
     private     places that nobody may see: `private_places`
+    fine        the mechanism can protect something in a folder in which all else may be changed
     """
 
     run: Path
     repo: Path
     borrowed: tuple[Path, ...]
     private: tuple[Path, ...]
+    fine: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,14 @@ class Terms:
 
 
 def worktree_policy(ground: Ground, agent: str, worktree: Path, repository: Path, terms: Terms) -> SandboxPolicy:
-    """An agent in its worktree, which belongs to its own bare repository."""
+    """An agent in its worktree, which belongs to its own bare repository.
+
+    A mechanism that cannot protect something in a folder without closing the folder protects nothing in these two: work
+    would be impossible, nobody reads settings from an agent's worktree, and our git compares an agent's repository with
+    what we wrote before it runs there.
+    """
+    if not ground.fine:
+        return _policy(ground, agent, terms, writable=(worktree, repository), protected=())
     return _policy(
         ground,
         agent,
@@ -69,7 +78,7 @@ def checkout_policy(ground: Ground, agent: str, checkout: Path, terms: Terms) ->
 def checks_policy(ground: Ground, name: str, terms: Terms) -> SandboxPolicy:
     """What looks at a candidate: in the verify worktree, which is the Depot's and is put right before each use."""
     verify = RunPaths(ground.run).verify
-    return _policy(ground, name, terms, writable=(verify,), protected=(verify / ".git",))
+    return _policy(ground, name, terms, writable=(verify,), protected=(verify / ".git",) if ground.fine else ())
 
 
 def _protected_in(workspace: Path) -> tuple[Path, ...]:
