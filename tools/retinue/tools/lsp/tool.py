@@ -75,6 +75,9 @@ class LSP(Tool[LSPInput, LSPOutput]):
         about = f" {one_line(args.query or '', 60)} in" if args.operation == "workspaceSymbol" else ""
         return f"LSP {args.operation}{about} {one_line(args.file_path)}{place}"
 
+    def backfill_observable_input(self, args: LSPInput, ctx: ToolContext) -> LSPInput:
+        return args.model_copy(update={"file_path": paths.observable(args.file_path, ctx)})
+
     async def validate_input(self, args: LSPInput, ctx: ToolContext) -> Validation:
         try:
             place = paths.locate(args.file_path, ctx)

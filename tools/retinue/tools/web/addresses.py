@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 _WIRE_SERVER = IPv4Address("168.63.129.16")
 """A public address at which one cloud's machines ask for their own secrets."""
-_TRANSLATED = tuple(IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96"))
-"""Prefixes in which the last 32 bits are an IPv4 address that a gateway would connect to."""
-_TUNNELS = (ip_network("2002::/16"), ip_network("2001::/32"))
+_TRANSLATED = IPv6Network("64:ff9b::/96")
+"""How networks that have IPv6 alone reach IPv4: the last 32 bits are the address that a gateway connects to."""
+_DISGUISES = tuple(IPv6Network(text) for text in ("64:ff9b:1::/48", "::/96", "2002::/16", "2001::/32"))
+"""Local translation, compatible addresses and tunnels: they lead to some other address, and no web host needs them."""
 
 
 def refusal(text: str) -> str | None:
@@ -39,9 +40,9 @@ def _refusal_6(address: IPv6Address) -> str | None:
         return _refusal_4(address.ipv4_mapped)
     if address.is_loopback or address.is_unspecified:
         return "it is this machine"
-    if any(address in network for network in _TRANSLATED):
-        return _refusal_4(IPv4Address(int(address) & 0xFFFF_FFFF)) or "it stands for another address"
-    if any(address in network for network in _TUNNELS):
+    if address in _TRANSLATED:
+        return _refusal_4(IPv4Address(int(address) & 0xFFFF_FFFF))
+    if any(address in network for network in _DISGUISES):
         return "it stands for another address"
     if address.is_link_local or address.is_site_local:
         return "it is link-local"
