@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from retinue.tools.files import ripgrep
 from retinue.tools.files.glob.tool import Glob
 from retinue.tools.files.grep.tool import Grep
 from retinue.tools.files.state import FileState
+from retinue.tools.permissions.chain import PermissionPolicy, Rights
+from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.shell.runner import KeeperShell
 
 
@@ -197,6 +201,112 @@ async def test_errors_come_with_their_reason(ctx: ToolContext, args: dict[str, s
 async def test_a_pattern_that_looks_like_an_option_is_a_pattern(ctx: ToolContext) -> None:
     (ctx.root / "x.txt").write_text("--files\n")
     assert await use(Grep(), ctx, pattern="--files") == "x.txt"
+
+
+# --- what may not be read --------------------------------------------------------------------------------------------
+
+MODES = ("content", "count", "files_with_matches")
+RULES = ("Read(secrets/**)", "Read(.env)", "Read(we*)")
+SECRETS = ("secrets/deep/key.py", ".env", "we\nird.py")
+
+
+def guarded(ctx: ToolContext, *deny: str) -> tuple[PermissionPolicy, ToolContext]:
+    book = RuleBook.of([RuleTexts("project", deny=deny)], Anchors(ctx.root, ctx.root.parent))
+    policy = PermissionPolicy((Rights(book),))
+    return policy, replace(ctx, may_read=policy.may_read)
+
+
+@pytest.fixture
+def kept(ctx: ToolContext) -> ToolContext:
+    for name in SECRETS:
+        (ctx.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (ctx.root / name).write_text("import os\n")
+    (ctx.root / "alias.py").symlink_to("secrets/deep/key.py")
+    return ctx
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_search_leaves_out_what_may_not_be_read_and_finds_the_rest(kept: ToolContext, mode: str) -> None:
+    _, ctx = guarded(kept, *RULES)
+    text = await use(Grep(), ctx, pattern="import os", output_mode=mode)
+    assert all(name in text for name in ("src/a.py", "src/b.py", ".hidden/d.py"))
+    assert not [word for word in ("secrets", ".env", "ird", "alias") if word in text]
+    assert "secrets" in await use(Grep(), kept, pattern="import os", output_mode=mode)
+
+
+async def test_names_of_files_that_may_not_be_read_are_left_out_and_not_counted(kept: ToolContext) -> None:
+    _, ctx = guarded(kept, *RULES)
+    assert sorted(await glob(ctx, "**/*.py")) == [".hidden/d.py", "src/a.py", "src/b.py"]
+    assert await glob(ctx, "{.env,key.py,alias.py}") == ["No files found"]
+
+
+@pytest.mark.parametrize("tool", [Grep(), Glob()], ids=lambda tool: tool.name)
+async def test_the_folder_around_them_is_open_to_a_search_that_filters_alone(
+    kept: ToolContext, tool: Tool[Any, Any]
+) -> None:
+    policy, ctx = guarded(kept, *RULES)
+    asked = [(ctx, None, "allow"), (ctx, "secrets", "deny"), (kept, None, "deny")]  # the last one has no filter
+    for context, path, behavior in asked:
+        args = tool.Input.model_validate({"pattern": "x", "path": path})
+        assert (await policy.decide(tool, args, context, forced_ask=None)).behavior == behavior
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_is_left_out_leaves_no_trace_in_numbers_and_pages(kept: ToolContext, mode: str) -> None:
+    (kept.root / "secrets" / "many.py").write_text("import os\n" * 1_000)
+    _, ctx = guarded(kept, *RULES)
+    asked = {"pattern": "^import os$", "output_mode": mode, "head_limit": 2}
+    closed = await use(Grep(), ctx, **asked)
+    for name in (*SECRETS, "secrets/many.py", "alias.py"):
+        (ctx.root / name).unlink()
+    assert await use(Grep(), ctx, **asked) == closed
+
+
+async def test_a_rule_to_ask_about_a_file_closes_it_for_searches_too(kept: ToolContext) -> None:
+    book = RuleBook.of([RuleTexts("user", ask=("Read(src/a.py)",))], Anchors(kept.root, kept.root.parent))
+    ctx = replace(kept, may_read=PermissionPolicy((Rights(book),)).may_read)
+    assert "a.py" not in await use(Grep(), ctx, pattern="class A")
+
+
+async def test_names_with_line_ends_are_listed_on_one_line(kept: ToolContext) -> None:
+    shown = {"files_with_matches": "we\\x0aird.py", "content": "we\\x0aird.py:1:import os", "count": "we\\x0aird.py:1"}
+    for mode, line in shown.items():
+        assert line in (await use(Grep(), kept, pattern="import os", output_mode=mode)).splitlines()
+    assert "we\\x0aird.py" in await glob(kept, "*.py")
+
+
+async def test_groups_of_lines_are_told_apart_and_carriage_returns_are_not_shown(ctx: ToolContext) -> None:
+    (ctx.root / "x.txt").write_bytes(b"hit\r\n" + b"no\r\n" * 9 + b"hit\r\n")
+    args = {"pattern": "hit", "path": "x.txt", "output_mode": "content"}
+    assert await use(Grep(), ctx, **args, _dash_A=1) == "x.txt:1:hit\nx.txt-2-no\n--\nx.txt:11:hit"
+    assert await use(Grep(), ctx, **args, _dash_n=False) == "x.txt:hit\nx.txt:hit"
+
+
+async def test_a_match_in_a_binary_file_is_told_and_its_bytes_are_not(kept: ToolContext) -> None:
+    for name in ("a.bin", "secrets/b.bin"):
+        (kept.root / name).write_bytes(b"needle\n" + b"text\n" * 100_000 + b"\0needle\n")
+    _, ctx = guarded(kept, *RULES)
+    first, second = (await use(Grep(), ctx, pattern="needle", output_mode="content")).splitlines()
+    assert first == "a.bin:1:needle"
+    assert second.startswith("a.bin: ")
+    assert "binary file" in second
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "x{1000}{1000}", "\\p{L}{50,5000}", "(?i)" + "a?" * 500, "[" * 100])
+async def test_a_hostile_pattern_ends_soon(ctx: ToolContext, pattern: str) -> None:
+    (ctx.root / "x.txt").write_text("a" * 50_000 + "!\n")
+    async with asyncio.timeout(30):
+        try:
+            text = await use(Grep(), ctx, pattern=pattern, output_mode="count")
+        except ToolError as error:
+            text = str(error)
+    assert any(words in text for words in ("failed", "took longer", "matching lines", "No files"))
+
+
+async def test_a_pattern_too_long_for_a_command_is_refused(ctx: ToolContext) -> None:
+    for tool in (Grep(), Glob()):
+        with pytest.raises(ToolError, match=r"3: .*longer than"):
+            await use(tool, ctx, pattern="a" * 200_000)
 
 
 async def test_a_search_that_takes_too_long_is_stopped(ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:

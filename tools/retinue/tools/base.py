@@ -173,6 +173,7 @@ class ToolContext:
     cwd         where relative paths and commands start; inside `root` or an extra directory
     root        the workspace root
     key         idempotency key of this call: the same after a restart
+    may_read    whether no rule keeps a file from a tool that finds files by itself
     lease_fds   open lock descriptors of this call; the shell's keeper takes them over, no tool's child inherits them
     """
 
@@ -192,6 +193,7 @@ class ToolContext:
     call_id: str = ""
     lease_fds: tuple[int, ...] = ()
     sandbox: SandboxUse = NO_SANDBOX
+    may_read: Callable[[AnyTool, Path], bool] | None = None
     side: SideQueryPort | None = None
     search: SearchProvider | None = None
     languages: LanguagePort | None = None
@@ -241,6 +243,7 @@ class Tool(ABC, Generic[In, Out]):
     idempotent        repeating a call with the same context key has one effect; such calls run again after a crash
     needs_lease       the call touches the workspace, so the executor takes its lease first
     fails_group       a failure aborts the sibling group (the shell)
+    filters_reads     given a folder, it leaves out what `ToolContext.may_read` refuses; others are denied such a folder
     deadline_s        how long one call may run; None for one that waits for others, with deadlines of its own
     """
 
@@ -253,6 +256,7 @@ class Tool(ABC, Generic[In, Out]):
     idempotent: ClassVar[bool] = False
     needs_lease: ClassVar[bool] = True
     fails_group: ClassVar[bool] = False
+    filters_reads: ClassVar[bool] = False
     deadline_s: ClassVar[float | None] = ALONE_S
     Input: type[In]
     Output: type[Out]

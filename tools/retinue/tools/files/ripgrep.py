@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,10 @@ DEADLINE_S = 20.0
 MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 VCS_FOLDERS = (".git", ".svn", ".hg", ".bzr", ".jj", ".sl")
 _CHUNK = 64 * 1024
+
+
+Accept = Callable[[str], tuple[str, ...]]
+"""What one entry of ripgrep's output becomes; nothing where it is not to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,31 @@ def without_vcs() -> list[str]:
     return [f"--glob=!**/{folder}" for folder in VCS_FOLDERS]
 
 
+def newest_first(names: Iterable[str], folder: Path) -> list[str]:
+    """By the time of their last change; of the same time by name."""
+
+    def age(name: str) -> tuple[float, str]:
+        try:
+            return -os.lstat(folder / name).st_mtime, name
+        except OSError:
+            return 0.0, name
+
+    return sorted(names, key=age)
+
+
 async def search(
-    arguments: Sequence[str], cwd: Path, *, separator: bytes = b"\n", enough: int | None = None, what: str
+    arguments: Sequence[str],
+    cwd: Path,
+    *,
+    accept: Accept,
+    separator: bytes = b"\n",
+    enough: int | None = None,
+    what: str,
 ) -> Found:
-    """The entries that ripgrep prints. ToolError with its own words when it could not search, or not in time."""
+    """What is accepted of the entries that ripgrep prints, up to a little more than `enough`.
+
+    ToolError with its own words when it could not search, or not in time.
+    """
     import asyncio
 
     async with _running(arguments, cwd) as process:
@@ -59,7 +85,7 @@ async def search(
         errors = asyncio.ensure_future(_first_part(process.stderr))
         try:
             async with asyncio.timeout(DEADLINE_S):
-                output, complete = await _collect(process.stdout, separator, enough)
+                entries, complete = await _collect(process.stdout, separator, enough, accept)
                 if complete:
                     await process.wait()
         except TimeoutError:
@@ -70,24 +96,29 @@ async def search(
             if process.returncode is None:
                 process.kill()
             diagnostics = (await errors).decode("utf-8", "replace").strip()
-    entries = output.decode("utf-8", "surrogateescape").split(separator.decode())
-    if entries and not entries[-1]:
-        entries.pop()
     if complete and process.returncode not in (0, 1) and not entries:
         raise ToolError(f"{what} failed: {diagnostics or f'ripgrep ended with {process.returncode}'}")
     return Found(tuple(entries), complete, diagnostics)
 
 
-async def _collect(stream: asyncio.StreamReader, separator: bytes, enough: int | None) -> tuple[bytes, bool]:
-    chunks: list[bytes] = []
-    size = count = 0
+async def _collect(
+    stream: asyncio.StreamReader, separator: bytes, enough: int | None, accept: Accept
+) -> tuple[list[str], bool]:
+    """Only what is accepted counts, so that what is not leaves no trace."""
+    kept: list[str] = []
+    size = 0
+    rest = b""
     while chunk := await stream.read(_CHUNK):
-        chunks.append(chunk)
-        size += len(chunk)
-        count += chunk.count(separator)
-        if size > MAX_OUTPUT_BYTES or (enough is not None and count > enough):
-            return b"".join(chunks).rpartition(separator)[0] + separator, False
-    return b"".join(chunks), True
+        *whole, rest = (rest + chunk).split(separator)
+        for entry in whole:
+            shown = accept(entry.decode("utf-8", "surrogateescape"))
+            kept += shown
+            size += sum(map(len, shown))
+        if size > MAX_OUTPUT_BYTES or len(rest) > MAX_OUTPUT_BYTES or (enough is not None and len(kept) > enough):
+            return kept, False
+    if rest:
+        kept += accept(rest.decode("utf-8", "surrogateescape"))
+    return kept, True
 
 
 async def _first_part(stream: asyncio.StreamReader) -> bytes:

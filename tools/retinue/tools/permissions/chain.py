@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
-from retinue.tools.base import AnyTool, CommandSubject, Decision, Subject, ToolContext, ToolInput
+from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
 from retinue.tools.permissions.decide import Case, Mode, decide
 from retinue.tools.permissions.denials import Denials
-from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside
+from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside, resolved
 from retinue.tools.permissions.rules import RuleBook
 from retinue.tools.permissions.shell import CommandCase, decide_command
 from retinue.tools.permissions.words import denial_text
@@ -61,14 +61,25 @@ class PermissionPolicy:
             says = await tool.check_permissions(args, ctx)
             verdict = await self._about_command(tool, subject, ctx, says, forced_ask)
         else:
-            verdict = await self._about_rest(tool, await facts_of(tool, args, subject, ctx, forced_ask))
+            verdict = await self._about_rest(tool, await facts_of(tool, args, subject, ctx, forced_ask), ctx)
         if verdict.behavior == "ask" and not verdict.firm:
             verdict = vouched or await _guessed(classifier) or verdict
         return self._told(tool, subject, verdict, ctx)
 
-    async def _about_rest(self, tool: AnyTool, facts: Facts) -> Decision:
+    def may_read(self, tool: AnyTool, path: Path) -> bool:
+        """Whether no rule keeps this file, by its name or by what its links lead to, from being read by the tool."""
+        books = [each.book for each in self.rights if each.book.hides_files(tool)]
+        if not books:
+            return True
+        subject, found = PathSubject(path, write=False), resolved(path, reading=False)
+        return not any(
+            book.first("deny", tool, subject, found) or book.first("ask", tool, subject, found) for book in books
+        )
+
+    async def _about_rest(self, tool: AnyTool, facts: Facts, ctx: ToolContext) -> Decision:
         verdict = _strictest(_word(each, tool, facts) for each in self.rights)
-        if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder:
+        filtered = tool.filters_reads and ctx.may_read is not None
+        if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder and not filtered:
             return await in_thread(self._look_inside, tool, facts.path.real, verdict)
         return verdict
 
@@ -97,7 +108,7 @@ class PermissionPolicy:
         return _SLOW_DISK | judge(without_disk(subject.text, ctx))
 
     def _look_inside(self, tool: AnyTool, folder: Path, verdict: Decision) -> Decision:
-        """A search reads whole folders: one that holds what may not be read is denied as a whole."""
+        """What reads whole folders unfiltered: one that holds what may not be read is denied as a whole."""
         hidden = (hidden_inside(each.book, tool, folder) for each in self.rights)
         return next((found for found in hidden if found is not None), verdict)
 

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 MAX_FILES = 100
+MAX_PATTERN = 4_000

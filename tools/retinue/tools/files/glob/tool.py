@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from pydantic import Field
 
@@ -25,7 +24,7 @@ from retinue.tools.base import (
 )
 from retinue.tools.errors import ToolError
 from retinue.tools.files import paths, ripgrep
-from retinue.tools.files.glob.constants import MAX_FILES
+from retinue.tools.files.glob.constants import MAX_FILES, MAX_PATTERN
 from retinue.tools.files.glob.pattern import split
 from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
@@ -49,6 +48,7 @@ class Glob(Tool[GlobInput, GlobOutput]):
     name = "Glob"
     group = "files"
     search_hint = "find files by name"
+    filters_reads = True
 
     def description(self) -> str:
         return "Find files by their names, newest first"
@@ -68,6 +68,8 @@ class Glob(Tool[GlobInput, GlobOutput]):
     async def validate_input(self, args: GlobInput, ctx: ToolContext) -> Validation:
         if not args.pattern or "\0" in args.pattern or not is_unicode(args.pattern):
             return Refused("The pattern is empty, or holds what is no character.", _BAD_PATTERN)
+        if len(args.pattern) > MAX_PATTERN:
+            return Refused(f"The pattern is longer than {MAX_PATTERN:,} characters.", _BAD_PATTERN)
         if ".." in PurePosixPath(split(args.pattern)[1]).parts:
             return Refused("The pattern has `..` behind a wildcard: name the directory in `path`.", _BAD_PATTERN)
         try:
@@ -87,17 +89,24 @@ class Glob(Tool[GlobInput, GlobOutput]):
         found = await ripgrep.search(
             [*_EVERYTHING, f"--glob={f'/{pattern}' if fixed else _literal(pattern)}", *ripgrep.without_vcs()],
             place.real,
+            accept=self._accept(place, ctx),
             separator=b"\0",
             what="The search for files",
         )
-        newest = await in_thread(_newest, found.entries, place.real)
+        newest = (await in_thread(ripgrep.newest_first, found.entries, place.real))[:MAX_FILES]
         names = tuple(paths.shown(place.named / name, ctx) for name in newest)
         return ToolResult(GlobOutput(filenames=names, total=len(found.entries), complete=found.complete))
+
+    def _accept(self, place: paths.Place, ctx: ToolContext) -> ripgrep.Accept:
+        may_read = ctx.may_read
+        if may_read is None:
+            return lambda name: (name,)
+        return lambda name: (name,) if may_read(self, place.named / name) else ()
 
     def to_content(self, data: GlobOutput) -> str:
         if not data.filenames:
             return "No files found"
-        listing = "\n".join(name.encode("utf-8", "replace").decode() for name in data.filenames)
+        listing = "\n".join(map(paths.on_one_line, data.filenames))
         if data.total == len(data.filenames) and data.complete:
             return listing
         least = "" if data.complete else "at least "
@@ -116,13 +125,3 @@ def _start(args: GlobInput) -> str:
 def _literal(pattern: str) -> str:
     """For ripgrep a `!` in front would turn the meaning around."""
     return f"\\{pattern}" if pattern.startswith("!") else pattern
-
-
-def _newest(names: Sequence[str], folder: Path) -> list[str]:
-    def age(name: str) -> tuple[float, str]:
-        try:
-            return -os.lstat(folder / name).st_mtime, name
-        except OSError:
-            return 0.0, name
-
-    return sorted(names, key=age)[:MAX_FILES]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +27,8 @@ from retinue.tools.base import (
 )
 from retinue.tools.errors import ToolError
 from retinue.tools.files import paths, ripgrep
-from retinue.tools.files.grep.constants import DEFAULT_HEAD, MAX_COLUMNS
+from retinue.tools.files.grep.constants import DEFAULT_HEAD, MAX_COLUMNS, MAX_PATTERN
+from retinue.tools.files.grep.output import Counts, Lines
 from retinue.tools.text import is_unicode, one_line
 from retinue.tools.threads import in_thread
 
@@ -71,6 +74,7 @@ class Grep(Tool[GrepInput, GrepOutput]):
     name = "Grep"
     group = "files"
     search_hint = "search in files"
+    filters_reads = True
     max_result_chars = 20_000
 
     def description(self) -> str:
@@ -93,6 +97,8 @@ class Grep(Tool[GrepInput, GrepOutput]):
             "\0" in text or not is_unicode(text) for text in (args.pattern, args.glob or "", args.type or "")
         ):
             return Refused("The pattern is empty, or pattern, glob or type hold what is no character.", _BAD_PATTERN)
+        if max(len(args.pattern), len(args.glob or ""), len(args.type or "")) > MAX_PATTERN:
+            return Refused(f"The pattern, glob or type is longer than {MAX_PATTERN:,} characters.", _BAD_PATTERN)
         try:
             paths.locate(args.path or ".", ctx)
         except ToolError as error:
@@ -107,11 +113,34 @@ class Grep(Tool[GrepInput, GrepOutput]):
         if not await in_thread(os.path.exists, place.real):
             raise paths.missing(place, ctx)
         cwd, target = _target(place, ctx)
-        enough = args.offset + args.head_limit if args.head_limit and args.output_mode != "count" else None
+        names = args.output_mode == "files_with_matches"
         found = await ripgrep.search(
-            [*arguments(args), f"--regexp={args.pattern}", "--", target], cwd, enough=enough, what="The search"
+            [*arguments(args), f"--regexp={args.pattern}", "--", target],
+            cwd,
+            accept=self._accept(args, cwd, ctx),
+            separator=b"\0" if names else b"\n",
+            enough=args.offset + args.head_limit if args.head_limit and args.output_mode == "content" else None,
+            what="The search",
         )
+        if names:
+            newest = await in_thread(ripgrep.newest_first, found.entries, cwd)
+            found = replace(found, entries=tuple(newest))
         return ToolResult(_page(args, found))
+
+    def _accept(self, args: GrepInput, cwd: Path, ctx: ToolContext) -> ripgrep.Accept:
+        may_read = ctx.may_read
+
+        @cache
+        def readable(name: str) -> bool:
+            return may_read is None or may_read(self, cwd / name)
+
+        match args.output_mode:
+            case "files_with_matches":
+                return lambda name: (name,) if readable(name) else ()
+            case "count":
+                return Counts(readable)
+            case "content":
+                return Lines(readable, numbered=args.line_numbers)
 
     def to_content(self, data: GrepOutput) -> str:
         text = _listing(data)
@@ -120,12 +149,12 @@ class Grep(Tool[GrepInput, GrepOutput]):
 
 def arguments(args: GrepInput) -> list[str]:
     """ripgrep's options for what was asked; the order of results is stable, so that `offset` can page."""
-    options = ["--hidden", "--color=never", "--no-heading", "--with-filename"]
+    options = ["--hidden", "--color=never", "--no-heading", "--with-filename", "--null"]
     match args.output_mode:
         case "files_with_matches":
-            options += ["--files-with-matches", "--sortr=modified"]
+            options.append("--files-with-matches")
         case "count":
-            options += ["--count", "--sort=path"]
+            options.append("--count")
         case "content":
             options += ["--sort=path", f"--max-columns={MAX_COLUMNS}", "--max-columns-preview", *_content_options(args)]
     if args.ignore_case:
@@ -139,7 +168,7 @@ def arguments(args: GrepInput) -> list[str]:
 
 
 def _content_options(args: GrepInput) -> list[str]:
-    options = ["--line-number" if args.line_numbers else "--no-line-number"]
+    options = ["--line-number"]
     if args.only_matching:
         options.append("--only-matching")
     around = args.around if args.around is not None else args.context
@@ -171,7 +200,8 @@ def _target(place: paths.Place, ctx: ToolContext) -> tuple[Path, str]:
 
 
 def _page(args: GrepInput, found: ripgrep.Found) -> GrepOutput:
-    entries = [_tidy(entry) for entry in found.entries]
+    entries = sorted(found.entries) if args.output_mode == "count" else list(found.entries)
+    entries = [paths.on_one_line(entry.removeprefix("./")) for entry in entries]
     last = args.offset + args.head_limit if args.head_limit else len(entries)
     counting = args.output_mode == "count"
     return GrepOutput(
@@ -184,10 +214,6 @@ def _page(args: GrepInput, found: ripgrep.Found) -> GrepOutput:
         diagnostics="\n".join(found.diagnostics.splitlines()[:10]),
         any_match=bool(entries),
     )
-
-
-def _tidy(entry: str) -> str:
-    return entry.removeprefix("./").encode("utf-8", "replace").decode()
 
 
 def _listing(data: GrepOutput) -> str:
