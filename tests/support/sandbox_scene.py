@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,14 +59,16 @@ class Scene:
             network=network,
         )
 
-    async def run(self, command: str, probe: Probe | None, *, network: Network = "off") -> ShellOutcome:
+    async def run(
+        self, command: str, probe: Probe | None, *, network: Network = "off", timeout_s: float = 20.0
+    ) -> ShellOutcome:
         """Through a keeper; bare when there is no probe."""
         confined = confinement(self.policy(network), probe) if probe is not None else None
         request = ShellRequest(
             command=command,
             cwd=self.work,
             env={"PATH": PATH, "HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PY": PYTHON},
-            timeout_s=20.0,
+            timeout_s=timeout_s,
             output_file=self.results / "output",
         )
         return await KeeperShell(confinement=confined).run(request)
@@ -149,7 +151,7 @@ def heard(end: socket.socket) -> bool:
 
 
 @contextmanager
-def scene(base: Path) -> Iterator[Scene]:
+def scene(base: Path) -> Generator[Scene]:
     """Below `base`, and gone afterwards."""
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rs-", dir=base))).resolve()
