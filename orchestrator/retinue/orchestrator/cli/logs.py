@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -16,6 +16,7 @@ from retinue.tools.errors import StateError
 if TYPE_CHECKING:
     from retinue.orchestrator.ledger.frames import Record
     from retinue.orchestrator.state.paths import RunDir
+    from retinue.orchestrator.view.narrate import Told
 
 LOST_S = 20.0
 """A run that was live and whose lock is free for so long has lost its team; a restart takes a few seconds."""
@@ -27,6 +28,7 @@ def logs(
     run: RunArgument,
     agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Only this agent, or `team`.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show calls with what they found and changed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records, one JSON document a line.")] = False,
     state_dir: StateOption = None,
 ) -> None:
@@ -37,7 +39,7 @@ def logs(
     retinue logs demo ada -f
     """
     found = runs_of(state_dir).find(run)
-    log = _Log(found, agent, state_dir, _print_json if as_json else _line_printer())
+    log = _Log(found, agent, state_dir, _Documents() if as_json else _Lines(full=full))
     log.take()
     if agent is not None:
         log.check_agent(agent)
@@ -48,9 +50,7 @@ def logs(
 class _Log:
     """One pass over a ledger that can go on."""
 
-    def __init__(
-        self, run: RunDir, only: str | None, state_dir: Path | None, printer: Callable[[Record], None]
-    ) -> None:
+    def __init__(self, run: RunDir, only: str | None, state_dir: Path | None, printer: _Printer) -> None:
         from retinue.orchestrator.ledger.reader import Tail
 
         self._run = run
@@ -68,7 +68,8 @@ class _Log:
             about = _about(record)
             self._known |= about
             if self._only is None or self._only in about:
-                self._printer(record)
+                self._printer.show(record)
+        self._printer.rest()
 
     def check_agent(self, agent: str) -> None:
         if agent not in self._known:
@@ -102,33 +103,56 @@ def _about(record: Record) -> frozenset[str]:
     return frozenset(ids) | {name_of(agent) for agent in ids}
 
 
-def _print_json(record: Record) -> None:
-    output.write_json_line(
-        {
-            "at": output.iso(record.at),
-            "writer": record.writer,
-            "incarnation": record.incarnation,
-            "n": record.n,
-            "kind": record.kind,
-            "body": dict(record.body),
-        }
-    )
+class _Printer(Protocol):
+    def show(self, record: Record) -> None: ...
+    def rest(self) -> None:
+        """Nothing more has come for now."""
+        ...
 
 
-def _line_printer() -> Callable[[Record], None]:
-    from retinue.orchestrator.ledger.parse import parse_record
-    from retinue.orchestrator.view.follow import show_line
-    from retinue.orchestrator.view.lines import line_of
+class _Documents:
+    def show(self, record: Record) -> None:
+        output.write_json_line(
+            {
+                "at": output.iso(record.at),
+                "writer": record.writer,
+                "incarnation": record.incarnation,
+                "n": record.n,
+                "kind": record.kind,
+                "body": dict(record.body),
+            }
+        )
 
-    console = output.console()
+    def rest(self) -> None:
+        return None
 
-    def show(record: Record) -> None:
+
+class _Lines:
+    def __init__(self, *, full: bool) -> None:
+        from retinue.orchestrator.view.narrate import Narrator
+
+        self._full = full
+        self._narrator = Narrator()
+        self._console = output.console()
+
+    def show(self, record: Record) -> None:
+        from retinue.orchestrator.ledger.parse import parse_record
+
         typed = parse_record(record.kind, record.body)
-        line = None if typed is None else line_of(record.writer, record.at, typed)
-        if line is not None:
-            show_line(console, line)
+        if typed is not None:
+            self._print(self._narrator.take(record.writer, record.at, typed))
 
-    return show
+    def rest(self) -> None:
+        self._print(self._narrator.rest())
+
+    def _print(self, told: Iterable[Told]) -> None:
+        from retinue.orchestrator.view.follow import show_full, show_line
+
+        for each in told:
+            if self._full:
+                show_full(self._console, each)
+            else:
+                show_line(self._console, each.line)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,16 +7,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.text import Text
 
 from retinue.orchestrator.ledger.parse import AnyRecord, parse_record
 from retinue.orchestrator.ledger.reader import Tail
-from retinue.orchestrator.view.lines import Line, line_of
+from retinue.orchestrator.view.lines import Line
+from retinue.orchestrator.view.narrate import Narrator, Told
 from retinue.orchestrator.view.run_state import RunView
 from retinue.orchestrator.view.tables import agents_table, background_table, tasks_table
+from retinue.tools.render.plain import as_text
+from retinue.tools.render.terminal import renderable
 
 _TONE = {"plain": "", "good": "green", "bad": "red", "note": "dim"}
 LOOK_S = 0.1
@@ -29,6 +34,7 @@ class Follower:
 
     def __init__(self, ledger: Path, view: RunView, on_record: Callable[[str, AnyRecord], None] | None = None) -> None:
         self.view = view
+        self._narrator = Narrator()
         self._tail = Tail(ledger)
         self._on_record = on_record
 
@@ -41,10 +47,8 @@ class Follower:
             self.view.apply(frame.writer, frame.at, record)
             if self._on_record is not None:
                 self._on_record(frame.writer, record)
-            line = line_of(frame.writer, frame.at, record)
-            if line is not None:
-                lines.append(line)
-        return lines
+            lines += [told.line for told in self._narrator.take(frame.writer, frame.at, record)]
+        return [*lines, *(told.line for told in self._narrator.rest())]
 
 
 def show_line(console: Console, line: Line) -> None:
@@ -52,6 +56,17 @@ def show_line(console: Console, line: Line) -> None:
     text = Text(f"{clock} {line.who:<12} ", style="dim")
     text.append(line.text, style=_TONE[line.tone])
     console.print(text, soft_wrap=True)
+
+
+def show_full(console: Console, told: Told) -> None:
+    """The line, and below it what it is about, as its tool shows it."""
+    show_line(console, told.line)
+    if not told.blocks:
+        return
+    if console.is_terminal:
+        console.print(Padding(renderable(told.blocks), (0, 0, 0, 2)))
+    else:
+        console.print(Text(indent(as_text(told.blocks), "  ")), soft_wrap=True)
 
 
 def screen(view: RunView, log: deque[Line]) -> RenderableType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -19,6 +20,12 @@ def builtin_tools(*, embedded_search: bool = False) -> tuple[AnyTool, ...]:
     """
     left_out = SEARCH if embedded_search else frozenset[str]()
     return tuple(_made(entry) for entry in built_in() if entry.name not in left_out)
+
+
+@cache
+def builtin_tool(name: str) -> AnyTool | None:
+    """The one of that name alone; no other is imported."""
+    return next((_made(entry) for entry in built_in() if entry.name == name), None)
 
 
 def built_in(gates: Mapping[str, bool] = GATES) -> Iterator[Entry]:
