@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from retinue.orchestrator.team.ending import Assign, Finish, GiveUp, Remind, Resting, at_rest, hand_out
+from retinue.orchestrator.team.ending import (
+    ASK_S,
+    PATIENCE_S,
+    AskAbout,
+    Assign,
+    Finish,
+    GiveUp,
+    Remind,
+    Rest,
+    Resting,
+    Wait,
+    at_rest,
+    hand_out,
+)
 from retinue.tools.ports import TaskStatus, TaskView
 
 
@@ -49,3 +62,33 @@ def test_all_merged_is_success() -> None:
 def test_a_team_without_tasks_succeeds_when_no_agent_broke() -> None:
     assert at_rest([], [ADA, BEN], {}) == [Finish(ok=True, detail="all agents have finished")]
     assert at_rest([], [Resting("ada", "teammate", "limit")], {}) == [Finish(ok=False, detail="ada: limit")]
+
+
+def test_an_owner_whose_command_runs_in_the_background_is_left_in_peace_and_reminded_late() -> None:
+    tasks = [task("a", "in_progress", "ada"), task("b", "pending", None, "a")]
+    busy = Resting("ada", "teammate", background=("b1",))
+    assert at_rest(tasks, [busy], {}, Rest(10.0)) == [Wait(PATIENCE_S - 10.0)]
+    assert at_rest(tasks, [busy], {}, Rest(PATIENCE_S)) == [Remind("a", "ada")]
+    assert at_rest(tasks, [busy], {"a": 2}, Rest(PATIENCE_S)) == [
+        GiveUp("a", "ada stopped working on it after 2 reminders")
+    ]
+
+
+def test_a_background_task_excuses_nobody_else_and_no_owner_that_is_broken() -> None:
+    tasks = [task("a", "in_progress", "ada"), task("b", "in_progress", "ben")]
+    busy = Resting("ada", "teammate", background=("b1",))
+    assert at_rest(tasks, [busy, BEN], {}) == [Remind("b", "ben")]
+    broken = Resting("ada", "teammate", "limit: used", ("b1",))
+    assert at_rest(tasks[:1], [broken], {}) == [GiveUp("a", "ada stopped: limit: used")]
+
+
+def test_a_server_keeps_no_finished_run_open_but_its_agent_is_asked_about_it_once() -> None:
+    server = Resting("ada", "teammate", background=("b1", "b2"))
+    done = [task("a", "merged")]
+    assert at_rest(done, [server, BEN], {}) == [Wait(ASK_S)]
+    assert at_rest(done, [server, BEN], {}, Rest(ASK_S)) == [AskAbout("ada", ("b1", "b2"))]
+    asked = Rest(0.0, frozenset({"b1", "b2"}))
+    assert at_rest(done, [server, BEN], {}, asked) == [Finish(ok=True, detail="1 task merged or done")]
+    assert at_rest([], [server], {}, Rest(ASK_S, frozenset({"b1"}))) == [AskAbout("ada", ("b2",))]
+    broken = Resting("ada", "teammate", "limit", ("b1",))
+    assert at_rest([], [broken], {}) == [Finish(ok=False, detail="ada: limit")]

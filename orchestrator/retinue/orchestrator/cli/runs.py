@@ -206,6 +206,7 @@ def _agent_json(view: RunView, agent: AgentView) -> dict[str, JsonValue]:
         "tokens": agent.usage.total,
         "usd": round(agent.usd, 6),
         "unread": len(agent.unread),
+        "background": [{"id": b.id, "command": b.command, "lease": None} for b in agent.background.values()],
         "incarnation": agent.incarnation,
         "losses": agent.losses,
         "merged": agent.merged,

@@ -117,6 +117,14 @@ class Reminded(Wire):
     agent: str
 
 
+class BackgroundAsked(Wire):
+    """Nothing is left to do but background tasks of this agent: it was asked whether anybody needs their end."""
+
+    kind: Literal["background_asked"] = "background_asked"
+    agent: str
+    tasks: tuple[str, ...]
+
+
 class BudgetSpent(Wire):
     """A limit of the run or of one agent is used up; `scope` is an agent id or `run`."""
 
@@ -149,6 +157,7 @@ TeamRecord = Annotated[
     | WorkMerged
     | WorkReturned
     | Reminded
+    | BackgroundAsked
     | BudgetSpent
     | PhaseChanged
     | MailStored,

@@ -32,6 +32,7 @@ class TeamCore:
     tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     sending: int = 0
     closing: bool = False
+    alarm: asyncio.TimerHandle | None = None
 
     async def record(self, *records: TeamRecord) -> None:
         """State first, so that nothing sees the old one while the disk is busy; callers answer only afterwards."""
@@ -41,6 +42,12 @@ class TeamCore:
 
     def stir(self) -> None:
         self.bell.set()
+
+    def stir_in(self, seconds: float) -> None:
+        """Later, and once: the newest such wish replaces the one before."""
+        if self.alarm is not None:
+            self.alarm.cancel()
+        self.alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), self.stir)
 
     def own(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Start a task that the team owns: awaited or cancelled when it closes."""

@@ -125,6 +125,16 @@ class Crew:
         await self._core.record(AgentEnded(agent=member.boot.agent, why=why))
         return await self._drain(station, deadline_s)
 
+    def background_of(self, agent: str) -> dict[str, str]:
+        """Ids and titles of what runs there in the background, as far as is known."""
+        status = self.station(agent).status
+        return {} if status is None else status.background
+
+    async def end_background(self) -> None:
+        """Agents with commands in the background end, and their commands with them; all others stay."""
+        busy = [station for agent, station in self.stations.items() if self.background_of(agent)]
+        await asyncio.gather(*(self._drain(station, DRAIN_S) for station in busy))
+
     async def drain(self, *, deadline_s: float = DRAIN_S) -> dict[str, str]:
         """All agents finish their step and end; who does not is killed. Resumable either way."""
         stations = [s for s in self.stations.values() if s.handle is not None]

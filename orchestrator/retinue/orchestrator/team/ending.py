@@ -10,15 +10,24 @@ from retinue.tools.ports import TaskView
 from retinue.tools.text import counted
 
 MOST_REMINDERS = 2
+PATIENCE_S = 1_800.0
+"""How long an owner may rest before a reminder while a background task of its own runs, whose end would wake it."""
+ASK_S = 5.0
+"""How long background tasks may have to end by themselves before their agents are asked about them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """A member that could take work: alive, idle, nothing unread. `failed` says that its last turn ended badly."""
+    """A member that could take work: alive, idle, nothing unread.
+
+    failed       its last turn ended badly, and how
+    background   ids of its commands that still run
+    """
 
     name: str
     role: str
     failed: str = ""
+    background: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +49,41 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done for so long; then look again."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskAbout:
+    """Nothing is left but these background tasks: does anybody need their end?"""
+
+    owner: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     ok: bool
     detail: str
 
 
-Move = Assign | Remind | GiveUp | Finish
+Move = Assign | Remind | GiveUp | Wait | AskAbout | Finish
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """
+    seconds   since the last change
+    asked     background tasks that were asked about
+    """
+
+    seconds: float = 0.0
+    asked: frozenset[str] = frozenset()
+
+
+JUST_NOW = Rest()
 
 
 def hand_out(tasks: Sequence[TaskView], resting: Sequence[Resting]) -> list[Assign]:
@@ -56,24 +94,39 @@ def hand_out(tasks: Sequence[TaskView], resting: Sequence[Resting]) -> list[Assi
     return [Assign(task.id, name) for task, name in zip(ready, free, strict=False)]
 
 
-def at_rest(tasks: Sequence[TaskView], resting: Sequence[Resting], reminders: Mapping[str, int]) -> list[Move]:
+def at_rest(
+    tasks: Sequence[TaskView], resting: Sequence[Resting], reminders: Mapping[str, int], rest: Rest = JUST_NOW
+) -> list[Move]:
     """All agents are at rest and no work is in the queue: the only moves left. Never empty."""
     given = hand_out(tasks, resting)
     if given:
         return list(given)
     alive = {r.name: r for r in resting}
     still_open = [t for t in tasks if t.status not in CLOSED]
-    moves: list[Move] = []
-    for task in still_open:
-        if task.open_blockers:
-            continue
-        moves.append(_nudge(task, alive, reminders))
-    if moves:
-        return moves
-    stuck = [t for t in still_open if t.open_blockers]
-    if stuck:
-        return [GiveUp(t.id, f"blocked by {', '.join(t.open_blockers)}, which failed") for t in stuck]
-    return [_verdict(tasks, resting)]
+    due = [t for t in still_open if not t.open_blockers]
+    overdue = [t for t in due if rest.seconds >= PATIENCE_S or not _is_awaited(alive.get(t.owner or ""))]
+    if overdue:
+        return [_nudge(task, alive, reminders) for task in overdue]
+    if due:
+        return [Wait(PATIENCE_S - rest.seconds)]
+    if still_open:
+        return [GiveUp(t.id, f"blocked by {', '.join(t.open_blockers)}, which failed") for t in still_open]
+    return _last_words(resting, rest) or [_verdict(tasks, resting)]
+
+
+def _is_awaited(owner: Resting | None) -> bool:
+    """Whether something of its own is still to come that will wake it."""
+    return owner is not None and bool(owner.background) and not owner.failed
+
+
+def _last_words(resting: Sequence[Resting], rest: Rest) -> list[Move]:
+    """Each agent is asked once about each background task, and may wait for its end; a server keeps no run open."""
+    asks: list[Move] = []
+    for agent in resting:
+        unasked = tuple(task for task in agent.background if task not in rest.asked)
+        if unasked and not agent.failed:
+            asks.append(AskAbout(agent.name, unasked))
+    return [Wait(ASK_S - rest.seconds)] if asks and rest.seconds < ASK_S else asks
 
 
 def _nudge(task: TaskView, alive: Mapping[str, Resting], reminders: Mapping[str, int]) -> Move:

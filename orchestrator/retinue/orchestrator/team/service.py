@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from retinue.agents.boot import AgentStatus
-from retinue.agents.mail.envelopes import Body, Envelope, Notice, Receipt, TaskAssigned, TaskReturned, Text
+from retinue.agents.mail.envelopes import Body, Envelope, Receipt, TaskAssigned, TaskReturned, Text
 from retinue.agents.model.messages import Usage
 from retinue.agents.ports import Reservation
 from retinue.orchestrator.ledger.records import (
     AgentEnded,
+    BackgroundAsked,
     BudgetSpent,
     PhaseChanged,
     Reminded,
@@ -26,8 +27,21 @@ from retinue.orchestrator.team.budget import Budget
 from retinue.orchestrator.team.children import Children, Definitions
 from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.team.crew import Crew
-from retinue.orchestrator.team.ending import Assign, Finish, GiveUp, Move, Remind, Resting, at_rest, hand_out
+from retinue.orchestrator.team.ending import (
+    AskAbout,
+    Assign,
+    Finish,
+    GiveUp,
+    Move,
+    Remind,
+    Rest,
+    Resting,
+    Wait,
+    at_rest,
+    hand_out,
+)
 from retinue.orchestrator.team.merges import MergePort
+from retinue.orchestrator.team.nudges import about_background, reminder
 from retinue.orchestrator.team.post import Post
 from retinue.orchestrator.team.state import MemberState
 from retinue.orchestrator.team.supervision import RestartPolicy
@@ -73,6 +87,8 @@ class TeamService:
         self._announced: set[str] = set()
         self._spent: set[str] = set()
         self._ending = False
+        self._rest_marks: list[tuple[str, int, int]] = []
+        self._rested_since = core.now()
         self._started_at = core.now() if started_at is None else started_at
         self._uptime = uptime or Uptime()
 
@@ -260,6 +276,8 @@ class TeamService:
         return how
 
     async def _ended(self, member: MemberState, outcome: AgentOutcome) -> None:
+        if self._ending:
+            return
         agent = member.boot.agent
         if member.boot.role == "child":
             account = self.budget.agents[agent]
@@ -281,7 +299,9 @@ class TeamService:
             for move in hand_out(self.core.state.board.all(), resting):
                 await self._do(move)
             if await self._everybody_rests():
-                for move in at_rest(self.core.state.board.all(), self._resting(), self.core.state.reminders):
+                state = self.core.state
+                rest = Rest(self.core.now() - self._rested_since, frozenset(state.asked))
+                for move in at_rest(state.board.all(), self._resting(), state.reminders, rest):
                     await self._do(move)
 
     def _resting(self) -> list[Resting]:
@@ -290,7 +310,7 @@ class TeamService:
             status = self.crew.station(member.boot.agent).status
             if member.boot.role != "child" and status is not None and _rests(status):
                 failed = status.detail if status.state == "failed" else ""
-                found.append(Resting(member.boot.name, member.boot.role, failed))
+                found.append(Resting(member.boot.name, member.boot.role, failed, tuple(status.background)))
         return found
 
     async def _everybody_rests(self) -> bool:
@@ -302,7 +322,11 @@ class TeamService:
         if self._merges is None or self._merges.busy or self.core.sending:
             return False
         first = await self._round()
-        return first is not None and first == await self._round() and not self.core.bell.is_set()
+        if first is None or first != await self._round() or self.core.bell.is_set():
+            return False
+        if first != self._rest_marks:
+            self._rest_marks, self._rested_since = first, self.core.now()
+        return True
 
     async def _round(self) -> list[tuple[str, int, int]] | None:
         marks: list[tuple[str, int, int]] = []
@@ -327,6 +351,10 @@ class TeamService:
                 await self.tasks_changed([board.given(task_id, owner)])
             case Remind(task_id, owner):
                 await self._remind(task_id, owner)
+            case Wait(seconds):
+                self.core.stir_in(seconds)
+            case AskAbout(owner, tasks):
+                await self._ask_about(owner, tasks)
             case GiveUp(task_id, why):
                 await self.tasks_changed([board.failed(task_id, why)])
             case Finish(ok, detail):
@@ -336,17 +364,22 @@ class TeamService:
         member = self.core.state.by_name(owner)
         assert member is not None
         await self.core.record(Reminded(task_id=task_id, agent=member.boot.agent))
-        count = self.core.state.reminders[task_id]
-        text = (
-            f"Task #{task_id} is still open and yours, and you have stopped working. Finish it and set it completed "
-            "with TaskUpdate, or set it pending and say what stands in the way."
-        )
-        await self.post.send(member.boot.agent, f"remind/{task_id}/{count}", Notice(text=text))
+        mail_id = f"remind/{task_id}/{self.core.state.reminders[task_id]}"
+        await self.post.send(member.boot.agent, mail_id, reminder(task_id))
+
+    async def _ask_about(self, owner: str, tasks: tuple[str, ...]) -> None:
+        member = self.core.state.by_name(owner)
+        assert member is not None
+        agent = member.boot.agent
+        await self.core.record(BackgroundAsked(agent=agent, tasks=tasks))
+        body = about_background(tasks, self.crew.background_of(agent))
+        await self.post.send(agent, f"ask-about/{','.join(tasks)}", body)
 
     async def _finish(self, ok: bool, detail: str) -> None:
         if self._ending:
             return
         self._ending = True
+        await self.crew.end_background()  # before anything is taken from their workspaces
         ended = await self._on_finish(ok)
         text = "; ".join(p for p in (detail, ended.text) if p)
         await self.core.record(PhaseChanged(phase="done" if ok else "failed", detail=text, result=ended.result))

@@ -8,6 +8,7 @@ from retinue.agents.boot import AgentBoot
 from retinue.orchestrator.ledger.records import (
     AgentEnded,
     AgentLost,
+    BackgroundAsked,
     IncarnationStarted,
     MemberAdded,
     MergeIntended,
@@ -39,7 +40,10 @@ class MemberState:
 
 @dataclass(slots=True)
 class TeamState:
-    """All that the team knows, rebuilt by `apply` from its records in order."""
+    """All that the team knows, rebuilt by `apply` from its records in order.
+
+    asked   background tasks of which their agents were asked whether the end of the run has to wait for them
+    """
 
     opened: RunOpened | None = None
     members: dict[str, MemberState] = field(default_factory=dict[str, MemberState])
@@ -47,6 +51,7 @@ class TeamState:
     queue: list[QueueRecord] = field(default_factory=list[QueueRecord])
     merged_sha: dict[str, str] = field(default_factory=dict[str, str])
     reminders: dict[str, int] = field(default_factory=dict[str, int])
+    asked: set[str] = field(default_factory=set[str])
     phase: RunPhase = "running"
     detail: str = ""
     result: str = ""
@@ -81,6 +86,8 @@ class TeamState:
                 self.merged_sha[record.agent] = record.sha
             case Reminded():
                 self.reminders[record.task_id] = self.reminders.get(record.task_id, 0) + 1
+            case BackgroundAsked():
+                self.asked.update(record.tasks)
             case PhaseChanged():
                 self.phase, self.detail, self.result = record.phase, record.detail, record.result
             case _:
