@@ -50,7 +50,8 @@ class Bubblewrapped:
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
         """Looks at the policy's paths and makes the folders that are mounted upon."""
-        mounts = mounts_for(_without_sockets(launch.seen(self.policy, self.proxy)))
+        policy = launch.seen(self.policy, self.proxy) if self.proxy is not None else self.policy
+        mounts = mounts_for(_without_sockets(policy))
         ground.make(mounts)
         return bubblewrap.arguments(
             mounts,

@@ -7,6 +7,7 @@ command, and ends with the process namespace that both are in.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -28,6 +29,8 @@ def main() -> None:
     os.waitpid(child, 0)
     listener.close()
     os.environ.update(variables(f"http://127.0.0.1:{port}"))
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a command must not
+        signal.signal(number, signal.SIG_DFL)
     os.execv(argv[0], argv)
 
 

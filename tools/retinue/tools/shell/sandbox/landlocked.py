@@ -33,6 +33,7 @@ AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION = 0x20080522
 MOST_CAPABILITIES = 64
+SIGPIPE, SIGXFSZ = 13, 25
 
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 LOAD, EQUAL, AT_LEAST, ANSWER = 0x20, 0x15, 0x35, 0x06
@@ -65,6 +66,8 @@ def main() -> None:
     cut = words.index("--")
     try:
         confine(network == "full", words[:cut])
+        for number in (SIGPIPE, SIGXFSZ):  # which Python ignores, and a command must not
+            libc.signal(number, None)
         program = words[cut + 1]
         os.execv(program, words[cut + 1 :])
     except BaseException as error:  # what cannot be confined must not run

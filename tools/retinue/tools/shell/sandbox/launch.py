@@ -19,7 +19,7 @@ def program(name: str, arguments: Sequence[str]) -> list[str]:
     return [os.path.realpath(sys.executable), "-I", "-S", "-E", "-c", start, *arguments]
 
 
-def seen(policy: SandboxPolicy, *more: Path | None) -> SandboxPolicy:
+def seen(policy: SandboxPolicy, *more: Path) -> SandboxPolicy:
     """With what these programs need to be read, wherever it lies."""
     needed = (Path(os.path.realpath(sys.executable)), Path(os.path.realpath(os.__file__)).parent, _FOLDER, *more)
-    return replace(policy, readable=(*policy.readable, *(path for path in needed if path is not None)))
+    return replace(policy, readable=(*policy.readable, *needed))

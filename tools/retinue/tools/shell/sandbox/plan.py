@@ -24,7 +24,10 @@ Access = Literal["private", "writable", "readable", "protected", "hidden"]
 How = Literal["writable", "readable", "hidden", "private", "scratch"]
 """`private` is an empty folder of the command's own, `scratch` the policy's scratch folder in another place."""
 
-PRIVATE = (Path("/tmp"), Path("/var/tmp"), Path("/run"))
+TEMP = Path("/tmp")
+"""Here the scratch folder is seen once more, unless something else is to be seen below: in it no mount point is made."""
+
+PRIVATE = (TEMP, Path("/var/tmp"), Path("/run"))
 """Where sockets of other programs lie (docker, D-Bus, agents of keys, tmux), and files of everybody."""
 
 
@@ -79,7 +82,9 @@ def plan(policy: SandboxPolicy, kinds: Mapping[Path, Kind]) -> Plan:
             if kinds[path] == "absent":
                 made.append((above, path))
         said[path] = access
-        mounts[path] = _mount(path, access, kinds[path], policy)
+        mounts[path] = _mount(path, access, kinds[path])
+    if mounts.get(TEMP) == Mount(TEMP, "private") and not any(TEMP in path.parents for path in mounts):
+        mounts[TEMP] = Mount(TEMP, "scratch")
     ordered = sorted(mounts.values(), key=lambda mount: (len(mount.path.parts), mount.path))
     return Plan(tuple(ordered), tuple(made))
 
@@ -103,11 +108,10 @@ def _matters(access: Access, outer: Access, kind: Kind) -> bool:
     return access == "writable" or outer in ("writable", "hidden", "private")
 
 
-def _mount(path: Path, access: Access, kind: Kind, policy: SandboxPolicy) -> Mount:
+def _mount(path: Path, access: Access, kind: Kind) -> Mount:
     shape: Literal["folder", "file"] = "file" if kind == "file" else "folder"
     if access == "private":
-        own = path == Path("/tmp") and not any(path in entry.parents for entry in accesses(policy))
-        return Mount(path, "scratch" if own else "private")
+        return Mount(path, "private")
     if access == "protected":
         return Mount(path, "hidden" if kind == "absent" else "readable", shape)
     return Mount(path, access, shape)
