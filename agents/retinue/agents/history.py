@@ -230,7 +230,7 @@ class Conversation:
             return
         self._append_assistant(blocks)
         self.last_text = _said(blocks) or self.last_text
-        self._append_results(calls, step.finished)
+        self._append_results(calls, _as_shown(step.finished, record.shortened))
 
     def _append_assistant(self, blocks: tuple[AssistantBlock, ...]) -> None:
         """A paused message and what it went on with are one."""
@@ -286,6 +286,13 @@ class Conversation:
         if not any(isinstance(block, ToolUseBlock) and block.id == call for block in found.blocks.values()):
             raise InvariantBroken(f"{call} is no call of step {step}")
         return found
+
+
+def _as_shown(finished: dict[str, CallResult], shortened: dict[str, str]) -> dict[str, CallResult]:
+    return {
+        call: result.model_copy(update={"content": shortened[call]}) if call in shortened else result
+        for call, result in finished.items()
+    }
 
 
 def _sendable(blocks: Iterable[AssistantBlock]) -> tuple[AssistantBlock, ...]:

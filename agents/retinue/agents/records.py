@@ -96,10 +96,13 @@ class BackgroundEnded(Wire):
 
 
 class StepClosed(Wire):
+    """`shortened` has, by call, what the model is shown of results that were too large all together."""
+
     kind: Literal["step_closed"] = "step_closed"
     turn: int
     step: int
     checkpoint: str | None = None
+    shortened: dict[str, str] = {}
 
 
 TurnEnd = Literal["done", "limit", "refusal", "max_tokens", "model_error", "expectation", "stopped", "shutdown"]

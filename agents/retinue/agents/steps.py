@@ -235,11 +235,6 @@ class Steps:
     # --- records ---
 
     async def _finished(self, step: OpenStep, result: CallResult) -> None:
-        held = sum(len(other.content) for other in step.finished.values())
-        if held + len(result.content) > MESSAGE_CHARS:
-            # In the order of the calls, so that a step that is taken up after a crash comes out the same.
-            store, given = self._tools.store, result
-            (result,) = await in_thread(lambda: store.fit_message((given,), MESSAGE_CHARS - held))
         await self._journal.write(ToolFinished(turn=step.turn, step=step.step, result=result))
 
     def _closed(self, step: OpenStep, end: MessageDone | None, usage: Usage, model: str) -> MessageClosed:
@@ -249,7 +244,19 @@ class Steps:
     async def _close_step(self) -> None:
         step = self._step()
         sha = await self._checkpoint.checkpoint() if step.changed_something else None
-        await self._journal.write(StepClosed(turn=step.turn, step=step.step, checkpoint=sha))
+        shortened = await self._shortened(step)
+        await self._journal.write(StepClosed(turn=step.turn, step=step.step, checkpoint=sha, shortened=shortened))
+
+    async def _shortened(self, step: OpenStep) -> dict[str, str]:
+        """All results of a message together must fit: the largest are put aside, also after a crash the same ones."""
+        results = [step.finished[call.id] for call in step.calls() if call.id in step.finished]
+        if sum(len(result.content) for result in results) <= MESSAGE_CHARS:
+            return {}
+        tools = {result.name: self._tools.tool_of(result.name) for result in results}
+        spared = {name for name, tool in tools.items() if tool is not None and tool.max_result_chars is None}
+        fitted = await in_thread(lambda: self._tools.store.fit_message(results, spared=spared))
+        pairs = zip(results, fitted, strict=True)
+        return {after.call_id: after.content for before, after in pairs if after.content != before.content}
 
     def _step(self) -> OpenStep:
         step = self._conversation.open

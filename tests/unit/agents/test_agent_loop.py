@@ -230,13 +230,17 @@ async def test_people_who_watch_get_the_text_as_it_comes() -> None:
     assert seen == ["Do", "ne."]
 
 
-async def test_results_of_one_message_stay_within_their_limit_together(tmp_path: Path) -> None:
-    calls = [use("Look", f"t{n}", str(n) * 45_000) for n in range(6)]
+async def test_of_the_results_of_one_message_the_largest_are_put_aside_until_all_fit(tmp_path: Path) -> None:
+    sizes = (45_000, 30_000, 44_000, 30_000, 30_000, 40_000)
+    calls = [use("Look", f"t{n}", str(n) * size) for n, size in enumerate(sizes)]
     scene = scene_of(answer(*calls), answer("Done."), run_dir=str(tmp_path))
     await until_idle(scene)
     found = results(requests(scene)[1])
-    assert sum(len(result.content) for result in found) < 210_000
-    assert [("<persisted-output>" in result.content) for result in found] == [False] * 4 + [True] * 2
+    assert sum(len(result.content) for result in found) <= 200_000
+    assert [("<persisted-output>" in result.content) for result in found] == [True] + [False] * 5
+    assert "0" * 45_000 in (tmp_path / "tool-results" / "ada~1" / "t0.txt").read_text()
+    again = Conversation.of(scene.ledger.records).messages()[2]
+    assert [block for block in again.content if isinstance(block, ToolResultBlock)] == found
 
 
 async def test_a_message_that_is_too_long_lies_whole_in_a_file_that_the_agent_may_read(tmp_path: Path) -> None:

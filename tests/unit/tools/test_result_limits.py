@@ -141,3 +141,17 @@ def test_what_was_put_aside_before_is_not_written_over(tmp_path: Path) -> None:
     assert fitted[0] == kept
     assert fitted[1].spilled_to == str(tmp_path / "b.txt")
     assert os.listdir(tmp_path) == ["b.txt"]
+
+
+def of_tool(name: str, call_id: str, size: int) -> CallResult:
+    return big(call_id, size).model_copy(update={"name": name})
+
+
+def test_what_a_tool_limits_itself_is_put_aside_last(tmp_path: Path) -> None:
+    results = [of_tool("Read", "a", 90_000), of_tool("Grep", "b", 20_000), of_tool("Read", "c", 95_000)]
+    fitted = ResultStore(tmp_path).fit_message(results, spared={"Read"})
+    assert [r.spilled_to is not None for r in fitted] == [False, True, False]
+    results.append(of_tool("Read", "d", 40_000))
+    fitted = ResultStore(tmp_path).fit_message(results, spared={"Read"})
+    assert [r.spilled_to is not None for r in fitted] == [False, True, True, False]
+    assert sum(len(r.content) for r in fitted) <= 200_000

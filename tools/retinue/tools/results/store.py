@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 _BLOCK_TAG = re.compile(r"<(?=/?persisted-output)", re.IGNORECASE)
 _FRAME_CHARS = 1_000
 """Room for the words, and the path, around a preview."""
+_KEPT_CHARS = PREVIEW_BYTES + _FRAME_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,23 @@ class ResultStore:
         """Unchanged when within the limit. The same call and content always give the same file and the same text."""
         return Fitted(content) if len(content) <= limit else self._spill(call_id, content)
 
-    def fit_message(self, results: Sequence[CallResult], limit: int = MESSAGE_CHARS) -> tuple[CallResult, ...]:
+    def fit_message(
+        self, results: Sequence[CallResult], limit: int = MESSAGE_CHARS, *, spared: Collection[str] = ()
+    ) -> tuple[CallResult, ...]:
         """All results of one assistant message together: the largest are put aside first.
 
-        One that was put aside before is a preview by now and stays: writing it again would lose the whole.
+        One that was put aside before is a preview by now and stays: writing it again would lose the whole. Those of
+        tools in `spared` stay as long as that can be: who reads parts of a file would have to read them again.
         """
-        held = sum(len(result.content) for result in results if result.spilled_to)
         whole = [i for i, result in enumerate(results) if not result.spilled_to]
-        chosen = to_spill([len(results[i].content) for i in whole], PREVIEW_BYTES + _FRAME_CHARS, limit - held)
-        aside = {whole[i] for i in chosen}
+        aside: set[int] = set()
+        for candidates in ([i for i in whole if results[i].name not in spared], whole):
+            left = limit - sum(_KEPT_CHARS if i in aside else len(each.content) for i, each in enumerate(results))
+            if left >= 0:
+                break
+            sizes = [len(results[i].content) for i in candidates if i not in aside]
+            free = [i for i in candidates if i not in aside]
+            aside |= {free[i] for i in to_spill(sizes, _KEPT_CHARS, left + sum(sizes))}
         return tuple(self._put_aside(result) if i in aside else result for i, result in enumerate(results))
 
     def keep(self, attachment: Attachment) -> Media:
