@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ _RESERVED = names(
 )
 _EVALUATES = SHELLS | frozenset(("eval", "trap", "watch", "su", "script", "env", "sg", "parallel", "xargs", "exec"))
 
+_TAKES_COMMAND = re.compile(r"-[A-Za-z]*c\Z|--command\Z")
+_MORE_THAN_A_NAME = re.compile(r"[\s;|&<>(){}`$]")
 _MAX_OPERATORS = 8 * MAX_PARTS
 
 
@@ -128,6 +131,8 @@ def commands_of(part: Part) -> Iterator[Sequence[Word]]:
 def _evaluated(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """Commands in strings that another shell will run."""
     evaluating = (tail for tail in inner_starts(words) if tail[0].value.rsplit("/", 1)[-1] in _EVALUATES)
+    before = ""
     for word in next(evaluating, ())[1:]:  # the other tails are part of the first
-        if not word.value.startswith("-") and (" " in word.value or "\n" in word.value):
+        if not word.value.startswith("-") and (_TAKES_COMMAND.match(before) or _MORE_THAN_A_NAME.search(word.value)):
             yield from coarse_commands(word.value)
+        before = word.value

@@ -153,17 +153,22 @@ def first_fitting(rules: Sequence[Rule], commands: Iterable[Sequence[Word]]) -> 
 def covering(rules: ShellRules, part: Part) -> Rule | None:
     """The allow rule that covers this one command; it never covers where its redirects go."""
     words = part.words
-    if not words or not all(is_safe(assignment) for assignment in part.assignments):
-        return None
-    if not words[0].literal or any(_hides(word) for word in words[1:]):
+    if not words or not words[0].literal or any(_hides(word) for word in words[1:]):
         return None
     inner = part.inner
     if any(word.value.rsplit("/", 1)[-1] in UNCOVERED for word in (words[0], inner[0])):
         return None
+    if not all(is_safe(assignment) for assignment in part.assignments):
+        return next((rule for rule in rules.allow if _names(rule.content or "", part.source)), None)
     texts = {_source(words), _source(inner)}
     if inner[0].value == "xargs" and not never_by_prefix(inner):
         texts.add(_source(inner[1:]))
     return next((rule for rule in rules.allow if _covers(rule, part, inner, texts)), None)
+
+
+def _names(content: str, text: str) -> bool:
+    """Whether a rule is for exactly this text."""
+    return is_exact(content) and literal(content) == text
 
 
 def _source(words: Sequence[Word]) -> str:
@@ -174,7 +179,7 @@ def _covers(rule: Rule, part: Part, inner: Sequence[Word], texts: set[str]) -> b
     if rule.content is None:
         return True
     if is_exact(rule.content):
-        return literal(rule.content) in texts or literal(rule.content) == part.source
+        return literal(rule.content) in texts or _names(rule.content, part.source)
     if never_by_prefix(inner):
         return False
     if rule.content.startswith("*") and files_of(part).written:

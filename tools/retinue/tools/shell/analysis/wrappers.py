@@ -25,7 +25,7 @@ RUNNERS = NEVER_COVERED | names(
     """
     timeout time nice nohup stdbuf command builtin noglob nocorrect busybox toybox caffeinate proot fakeroot
     systemd-run strace ltrace perf gdb valgrind rlwrap watchexec entr taskset numactl prlimit runuser setpriv sg
-    cpulimit chpst - npx pnpx bunx find fd fdfind time then do else ! { cgexec firejail
+    cpulimit chpst - npx pnpx bunx find fd fdfind if elif while until then do else ! { cgexec firejail
     """
 )
 """Somewhere behind these words another command begins; used only to look for what is forbidden."""
