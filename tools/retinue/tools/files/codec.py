@@ -39,7 +39,7 @@ class Text:
 
     def visible(self) -> str:
         """`normal`, with bytes that are no text in this encoding shown as replacement characters."""
-        return _ESCAPED_BYTE.sub("\ufffd", self.normal)
+        return self.normal if self.raw.isascii() else _ESCAPED_BYTE.sub("\ufffd", self.normal)
 
     def encode(self, text: str) -> bytes:
         """Text of this file, as the bytes that it came from."""
@@ -75,6 +75,8 @@ def decode(data: bytes) -> Text:
     if data.startswith(BOM_UTF8):
         return Text(data[len(BOM_UTF8) :].decode("utf-8", "surrogateescape"), "utf-8", BOM_UTF8)
     text = data.decode("utf-8", "surrogateescape")
+    if text.isascii():
+        return Text(text, "utf-8")
     if _ESCAPED_BYTE.search(text) and not _REAL_MULTIBYTE.search(text):
         return Text(*_one_byte(data))
     return Text(text, "utf-8")

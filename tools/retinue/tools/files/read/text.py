@@ -18,11 +18,11 @@ from retinue.tools.files.state import Seen
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`snapshot` is None for a file that is not taken into memory whole."""
+    """`snapshot` is all of the file; of one that is not taken into memory whole there is only what was `seen`."""
 
     window: Window
-    seen: Seen
     snapshot: disk.Snapshot | None = None
+    seen: Seen | None = None
 
     @property
     def numbered(self) -> str:
@@ -43,12 +43,11 @@ def read(file: BufferedReader, descriptor: int, offset: int | None, limit: int |
     found = os.fstat(descriptor)
     if found.st_size > WHOLE_FILE_BYTES:
         seen = Seen(mtime_ns=found.st_mtime_ns, size=found.st_size, digest="", partial=True)
-        return View(_stream(file, offset, limit, place), seen)
+        return View(_stream(file, offset, limit, place), seen=seen)
     snapshot = disk.Snapshot(file.read(), found)
     if is_binary(snapshot.data):
         raise ToolError(_binary(place))
-    view = window(lines_of(decode(snapshot.data).visible()), offset, limit)
-    return View(view, snapshot.seen(partial=not view.whole), snapshot)
+    return View(window(lines_of(decode(snapshot.data).visible()), offset, limit), snapshot)
 
 
 def _stream(file: BufferedReader, offset: int | None, limit: int | None, place: paths.Place) -> Window:

@@ -185,7 +185,7 @@ def _text(view: text.View, args: ReadInput, place: paths.Place, ctx: ToolContext
         if stub := _unchanged(view.snapshot, args, place, ctx):
             return stub
         ctx.files.put(place.real, view.snapshot.seen(partial=not view.window.whole, shown=args.part))
-    else:
+    elif view.seen is not None:
         ctx.files.put(place.real, view.seen)
     long = view.window.shortened
     return ToolResult(
