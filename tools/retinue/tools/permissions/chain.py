@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
+from typing import Protocol
 
 from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
 from retinue.tools.permissions.decide import Case, Mode, decide
@@ -36,15 +37,24 @@ class Rights:
     whose: str = ""
 
 
+class PersonPort(Protocol):
+    """Somebody who can be asked while a call waits."""
+
+    async def answer(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Decision:
+        """Allow or deny; `asked` says why it is asked, and what would make the question needless."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PermissionPolicy:
-    """Implements `PermissionPort`: a call is allowed when all rights allow it. Nobody is there to be asked.
+    """Implements `PermissionPort`: a call is allowed when all rights allow it. Without a person, a question is a no.
 
     A hook that vouches for a call, or a classifier, answers instead of a person, but for what only a person may answer.
     """
 
     rights: tuple[Rights, ...]
     denials: Denials = field(default_factory=Denials)
+    person: PersonPort | None = None
 
     async def decide(
         self,
@@ -64,6 +74,8 @@ class PermissionPolicy:
             verdict = await self._about_rest(tool, await facts_of(tool, args, subject, ctx, forced_ask), ctx)
         if verdict.behavior == "ask" and not verdict.firm:
             verdict = vouched or await _guessed(classifier) or verdict
+        if verdict.behavior == "ask" and self.person is not None:
+            verdict = await self.person.answer(tool, args, ctx, verdict)
         return self._told(tool, subject, verdict, ctx)
 
     def may_read(self, tool: AnyTool, path: Path) -> bool:

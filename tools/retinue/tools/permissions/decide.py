@@ -21,7 +21,6 @@ class Case:
     touches            what kind of thing it acts on
     outside            the path lies outside of the workspace
     protected          the part of the path that protects it from changes
-    vouched            the allow of a hook or classifier: it answers what would be asked, and beats no deny or ask rule
     """
 
     mode: Mode = "default"
@@ -34,7 +33,6 @@ class Case:
     touches: Literal["read", "write", "other"] = "other"
     outside: bool = False
     protected: str | None = None
-    vouched: Decision | None = None
 
 
 def decide(case: Case) -> Decision:
@@ -76,8 +74,6 @@ def _firm(decision: Decision | None) -> Decision | None:
 
 
 def _allowed(case: Case) -> Decision | None:
-    if case.vouched is not None:
-        return case.vouched
     if case.mode == "bypassPermissions":
         return Decision("allow", "the mode bypassPermissions allows it", "mode bypassPermissions")
     if case.allow is None or (_leads_out(case) and case.allow.content is None):

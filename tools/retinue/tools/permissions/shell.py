@@ -31,7 +31,6 @@ class CommandCase:
 
     confined   it would run in the sandbox
     asks_out   it wants to run outside of the sandbox, and may
-    vouched    the allow of a hook or classifier: it answers what would be asked, and beats no rule and no hard stop
     """
 
     survey: Survey
@@ -40,7 +39,6 @@ class CommandCase:
     asks_out: bool = False
     tool_says: Decision | None = None
     forced_ask: str | None = None
-    vouched: Decision | None = None
 
 
 def decide_command(case: CommandCase, tool: AnyTool, book: RuleBook, mode: Mode) -> Decision:
@@ -99,8 +97,6 @@ def _allowed(case: CommandCase, rules: ShellRules, verdict: Verdict, mode: Mode)
         return Decision("allow", "it only reads", "read-only")
     if verdict.outcome == "allow" and verdict.decided_by is not None:
         return by_rule(verdict.decided_by)
-    if case.vouched is not None:
-        return case.vouched
     if mode == "bypassPermissions":
         return Decision("allow", "the mode bypassPermissions allows it", "mode bypassPermissions")
     if case.sandbox.auto_allow and case.confined and _all_seen(case.survey, rules):
