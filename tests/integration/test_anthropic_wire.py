@@ -16,6 +16,7 @@ from retinue.agents.model.port import BlockDone, Broken, MessageDone, ModelReque
 from retinue.agents.model.script_file import parse_script
 from retinue.agents.model.serve import ScriptServer, serve_script
 from retinue.agents.model.serve_http import BadHttp, HttpRequest, HttpServer, Reply
+from support.model_server import a_server
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.live]
 
@@ -37,26 +38,6 @@ async def served(text: str) -> AsyncIterator[tuple[ScriptServer, AnthropicModel]
         model = AnthropicModel("m", base_url=f"{server.base_url}/v1/", api_key=SECRET)
         yield server, model
         await model.aclose()
-
-
-@asynccontextmanager
-async def a_server(status: int, body: bytes, headers: dict[str, str]) -> AsyncIterator[tuple[str, list[HttpRequest]]]:
-    """A server that gives one answer to everything, and what it was asked."""
-    asked: list[HttpRequest] = []
-
-    async def handle(request: HttpRequest, reply: Reply) -> None:
-        asked.append(request)
-        await reply.send(status, body, headers)
-
-    async def refuse(error: BadHttp, reply: Reply) -> None:
-        raise AssertionError(error)
-
-    server = HttpServer(handle, refuse)
-    port = await server.start("127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{port}", asked
-    finally:
-        await server.close()
 
 
 async def test_cancelling_closes_the_stream_and_the_server_sees_it():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retinue.tools.files.diff import diff_of
+from retinue.tools.files.diffs import diff_of
 from retinue.tools.files.hunks import hunks
 from retinue.tools.files.notebook_edit.tool import NotebookEditInput, NotebookEditOutput
 from retinue.tools.render.base import Renderer
