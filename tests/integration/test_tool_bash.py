@@ -57,7 +57,7 @@ async def test_a_failure_is_an_error_with_its_code(ctx: ToolContext) -> None:
 async def test_no_match_is_an_answer_and_not_a_failure(ctx: ToolContext) -> None:
     (ctx.root / "f").write_text("x\n")
     text, result = await run(ctx, "grep nothing f")
-    assert (text, result.is_error) == ("[Exit code 1: no match]", False)
+    assert (text, result.is_error) == ("[Exit code 1: nothing matched]", False)
     assert (await run(ctx, "grep nothing f; false"))[1].is_error
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from retinue.tools.base import ToolContext
 from retinue.tools.shell.analysis.case import Survey, survey
+from retinue.tools.shell.analysis.display import display_class
 from retinue.tools.shell.analysis.exit_codes import meaning
-from retinue.tools.shell.analysis.model import Request
+from retinue.tools.shell.analysis.model import DisplayClass, Request
+from retinue.tools.shell.analysis.warnings import warnings_for
 from retinue.tools.shell.disk import Disk
 
 _NO_HOME = "/nonexistent"
@@ -47,3 +49,14 @@ def exit_meaning(command: str, exit_code: int) -> str | None:
 def is_failure(command: str, exit_code: int) -> bool:
     """Whether a command that ended with this code failed."""
     return exit_code != 0 and exit_meaning(command, exit_code) is None
+
+
+def display_class_of(command: str) -> DisplayClass | None:
+    """What it is folded with when it is shown: searches, reads or lists."""
+    case = by_text(command)
+    return display_class(case.reading.parts) if case.is_simple else None
+
+
+def may_destroy(command: str) -> bool:
+    """Whether a person would be warned of what may be lost."""
+    return bool(warnings_for(command))

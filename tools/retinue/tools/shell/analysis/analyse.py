@@ -32,6 +32,8 @@ def judge(case: Survey, rules: ShellRules = NO_SHELL_RULES) -> Verdict:
     removed = critical_removal(case)
     if removed is not None:
         return _verdict(case, "hard-stop", why=removed)
+    if rules is NO_SHELL_RULES:
+        return _verdict(case, "ask")
     asked = _fitting(case, rules.ask) or first_for_files(case, rules.ask_read, rules.ask_edit)
     if asked is not None:
         return _verdict(case, "ask", rule=asked, why=Reason("rule", 0, f"asked for by {asked}"))

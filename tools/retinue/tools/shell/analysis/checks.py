@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -131,12 +132,20 @@ class Text(NamedTuple):
     parts: Sequence[Part]
 
 
+Due = tuple[Check, Callable[[Text], str | None]]
+
+
+@lru_cache(maxsize=512)
+def _due(letters: frozenset[str]) -> tuple[Due, ...]:
+    """The checks that a text with these letters among others may fail."""
+    return tuple((check, find) for check, needed, find in _CHECKS if not needed.isdisjoint(letters))
+
+
 def run_checks(text: str, parts: Sequence[Part]) -> list[Reason]:
     """All hits, in the order of their numbers."""
-    letters = _TELLING.intersection(text)
-    due = [(check, find) for check, needed, find in _CHECKS if not needed.isdisjoint(letters)]
+    due = _due(_TELLING.intersection(text))
     if not text.isascii() or not text.isprintable():
-        due = sorted([*due, *_UNPRINTABLE], key=itemgetter(0))
+        due = tuple(sorted((*due, *_UNPRINTABLE), key=itemgetter(0)))
     if not due:
         return []
     without = variants(text)
@@ -357,7 +366,7 @@ _CHECKS: tuple[tuple[Check, frozenset[str], Callable[[Text], str | None]], ...] 
 )
 """Each check with the letters without any of which it can find nothing."""
 _TELLING: frozenset[str] = frozenset(letter for _, needed, _ in _CHECKS for letter in needed)
-_UNPRINTABLE: tuple[tuple[Check, Callable[[Text], str | None]], ...] = (
+_UNPRINTABLE: tuple[Due, ...] = (
     (Check.CONTROL_CHARACTERS, _control),
     (Check.UNICODE_WHITESPACE, _unicode),
 )

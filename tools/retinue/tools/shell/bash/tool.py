@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from retinue.tools.base import (
     READS,
     CommandSubject,
@@ -14,15 +16,13 @@ from retinue.tools.base import (
     Traits,
     Validation,
 )
-from retinue.tools.shell.analysis.display import display_class
-from retinue.tools.shell.analysis.model import DisplayClass
-from retinue.tools.shell.analysis.warnings import warnings_for
 from retinue.tools.shell.bash.constants import MAX_RESULT_CHARS
 from retinue.tools.shell.bash.content import content_of
-from retinue.tools.shell.bash.run import run_command
 from retinue.tools.shell.bash.schema import BashInput, BashOutput
-from retinue.tools.shell.commands import by_text
 from retinue.tools.text import is_unicode, one_line
+
+if TYPE_CHECKING:
+    from retinue.tools.shell.analysis.model import DisplayClass
 
 _NO_WAY_OUT = (
     "Commands may not run outside of the sandbox here (`sandbox.allow_unsandboxed` is off in the spec): leave "
@@ -46,14 +46,17 @@ class Bash(Tool[BashInput, BashOutput]):
 
     def traits(self, args: BashInput) -> Traits:
         """Whether it only reads is told by its text alone; where it may read is for the permission chain to say."""
+        from retinue.tools.shell.commands import by_text, may_destroy
+
         if by_text(args.command).only_reads:
             return READS
-        return Traits(destructive=bool(warnings_for(args.command)))
+        return Traits(destructive=may_destroy(args.command))
 
     def display_class(self, args: BashInput) -> DisplayClass | None:
         """What it is folded with when it is shown: searches, reads or lists."""
-        case = by_text(args.command)
-        return display_class(case.reading.parts) if case.is_simple else None
+        from retinue.tools.shell.commands import display_class_of
+
+        return display_class_of(args.command)
 
     def title(self, args: BashInput) -> str:
         return one_line(args.description or args.command)
@@ -70,6 +73,8 @@ class Bash(Tool[BashInput, BashOutput]):
         return None
 
     async def call(self, args: BashInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[BashOutput]:
+        from retinue.tools.shell.bash.run import run_command
+
         return await run_command(args, ctx, on_progress)
 
     def to_content(self, data: BashOutput) -> str:
