@@ -49,7 +49,8 @@ class KeptCommand:
         self._max_chars = max_chars
         self._started = time.monotonic()
         self._handed_over = asyncio.get_running_loop().create_future()
-        self._keeping = asyncio.ensure_future(self._keep(message))
+        self._stdin.write(message)
+        self._keeping = asyncio.ensure_future(self._keep())
         self._following = asyncio.ensure_future(self._follow(on_output)) if on_output else None
         self._ending = asyncio.ensure_future(self._end())
         self._ending.add_done_callback(_looked_at)
@@ -87,9 +88,8 @@ class KeptCommand:
                 os.replace(self.output_file, target)
                 self.output_file = target
 
-    async def _keep(self, message: bytes) -> KeeperReport | None:
+    async def _keep(self) -> KeeperReport | None:
         """The keeper's report once it is gone; None when it went without one."""
-        self._stdin.write(message)
         report = b""
         while data := await self._stdout.read(_CHUNK):
             report += data
