@@ -32,7 +32,7 @@ class ServerRefused(ToolError):
 
 class Connection:
     """`answer` gives the results of the server's own questions, LookupError for what is not known; `heard` takes its
-    news. Both are called in the order in which the messages came.
+    news. Both are called in the order in which the messages came. `ended` is called once, when there will be no more.
     """
 
     def __init__(
@@ -42,11 +42,13 @@ class Connection:
         *,
         answer: Callable[[str, JsonValue], JsonValue],
         heard: Callable[[str, JsonValue], None],
+        ended: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._answer = answer
         self._heard = heard
+        self._ended = ended
         self._waiting: dict[int, asyncio.Future[JsonValue]] = {}
         self._last_id = 0
         self.why_closed = ""
@@ -108,6 +110,7 @@ class Connection:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ServerGone(why))
+        self._ended()
 
     async def _listen(self) -> None:
         frames = Frames()

@@ -19,6 +19,7 @@ from retinue.tools.lsp.watch import Stamp, stamp_of
 
 MAX_DOCUMENT_BYTES = 10 * 1024 * 1024
 MAX_OPEN = 50
+DID_OPEN = "textDocument/didOpen"
 
 Notification = tuple[str, JsonValue]
 
@@ -88,7 +89,7 @@ class Documents:
         self._open[path] = _Open(1, stamp, text)
         language = self._languages.get(path.suffix.lower(), "plaintext")
         document: JsonValue = {"uri": uri_of(path), "languageId": language, "version": 1, "text": text}
-        return [("textDocument/didOpen", {"textDocument": document})]
+        return [(DID_OPEN, {"textDocument": document})]
 
 
 def _closed(path: Path) -> Notification:

@@ -12,12 +12,11 @@ from typing import Self
 
 from retinue.tools.errors import ToolError
 from retinue.tools.lsp.connection import ServerGone
+from retinue.tools.lsp.crashes import Crashes
 from retinue.tools.lsp.session import Place, Session, start
 from retinue.tools.lsp.settings import LanguageServer
 from retinue.tools.ports import Confinement, LanguageAnswer, LanguageQuestion
 from retinue.tools.shell.reap import TAG
-
-CRASHES_FORGOTTEN_S = 600.0
 
 
 class LanguageServers:
@@ -42,10 +41,12 @@ class LanguageServers:
         self._root = root
         self._env = {**env, TAG: tag} if tag else dict(env)
         self._confinement = confinement
-        self._clock = clock
         self._sessions: dict[str, Session] = {}
         self._starting = {name: asyncio.Lock() for name in servers}
-        self._crashes: dict[str, list[float]] = {name: [] for name in servers}
+        self._crashes = {
+            name: Crashes(server.max_restarts if server.restart_on_crash else 0, clock)
+            for name, server in servers.items()
+        }
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -100,32 +101,25 @@ class LanguageServers:
             session = self._sessions.get(name)
             if session is not None and not session.gone:
                 return session
+            crashes = self._crashes[name]
             if session is not None:
-                await self._bury(name, session)
+                crashes.note(await session.why_gone())
+                del self._sessions[name]
+                await session.end()
+            if crashes.too_many:
+                raise ToolError(
+                    f"The language server {name} ended {crashes.lately()} times ({crashes.why}) and is not started "
+                    "again for now. Use Grep and Read instead."
+                )
             config = self._servers[name]
             place = Place(self._folder(name, config), self._env, self._confinement)
             try:
                 session = await start(name, config, place)
-            except ToolError:
-                self._crashes[name].append(self._clock())
+            except ToolError as error:
+                crashes.note(str(error))
                 raise
             self._sessions[name] = session
             return session
-
-    async def _bury(self, name: str, session: Session) -> None:
-        """Count a crash. ToolError when there were too many of them lately."""
-        why = await session.why_gone()
-        del self._sessions[name]
-        await session.end()
-        config, now = self._servers[name], self._clock()
-        self._crashes[name] = [*(when for when in self._crashes[name] if now - when < CRASHES_FORGOTTEN_S), now]
-        allowed = config.max_restarts if config.restart_on_crash else 0
-        if len(self._crashes[name]) > allowed:
-            self._sessions[name] = session
-            raise ToolError(
-                f"The language server {name} ended {len(self._crashes[name])} times ({why}) and is not started again "
-                "for now. Use Grep and Read instead."
-            )
 
     def _folder(self, name: str, config: LanguageServer) -> Path:
         folder = (self._root / (config.workspace_folder or ".")).resolve()

@@ -40,7 +40,7 @@ class News:
                 self.at_work.add(str(token))
             case "$/progress", {"token": token, "value": {"kind": "end"}}:
                 self.at_work.discard(str(token))
-                self._wake()
+                self.wake()
             case _:
                 return
 
@@ -54,6 +54,7 @@ class News:
                 return {"applied": False, "failureReason": "only the agent's own tools change files"}
             case "client/registerCapability", {"registrations": [*registrations]}:
                 self.dynamic |= {str(each.get("method")) for each in registrations if isinstance(each, dict)}
+                self.wake()
                 return None
             case (
                 (
@@ -80,6 +81,10 @@ class News:
     def published(self, file: Path, after: int = -1) -> protocol.Published | None:
         number, found = self._published.get(file, (-1, None))
         return found if number > after else None
+
+    def wake(self) -> None:
+        """Whoever waits looks again at what is true."""
+        self._changed.set()
 
     async def until(self, true: Callable[[], bool], within_s: float) -> bool:
         """Wait for news that make it true."""
@@ -108,10 +113,7 @@ class News:
             return
         self._count += 1
         self._published[path] = (self._count, found)
-        self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
+        self.wake()
 
     def _configuration(self, item: JsonValue) -> JsonValue:
         section = item.get("section") if isinstance(item, dict) else None

@@ -15,7 +15,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.files.codec import decode
 from retinue.tools.lsp import answers, process, watch
 from retinue.tools.lsp.connection import CONTENT_MODIFIED, Connection, ServerGone, ServerRefused
-from retinue.tools.lsp.documents import MAX_DOCUMENT_BYTES, Documents
+from retinue.tools.lsp.documents import DID_OPEN, MAX_DOCUMENT_BYTES, Documents
 from retinue.tools.lsp.news import News
 from retinue.tools.lsp.positions import Encoding, to_units
 from retinue.tools.lsp.protocol import CLIENT_CAPABILITIES
@@ -43,7 +43,8 @@ _LOCATIONS = {
 _BUSY_S = 20.0
 _FIRST_NEWS_S = 1.0
 _MOST_CHANGED = 20
-_QUIET_S = 0.6
+_QUIET_S = 1.0
+_REPUBLISH_S = 5.0
 _PUBLISH_S = 15.0
 _RETRY_S = (0.2, 0.5, 1.0)
 
@@ -67,7 +68,9 @@ class Session:
         self._folder = place.folder
         self._process = running
         self._news = News(place.folder, config.settings)
-        self._connection = Connection(running.reader, running.writer, answer=self._news.answer, heard=self._news.heard)
+        self._connection = Connection(
+            running.reader, running.writer, answer=self._news.answer, heard=self._news.heard, ended=self._news.wake
+        )
         self._documents = Documents(config.extension_to_language)
         self._seen = watch.Look()
         self._sync = asyncio.Lock()
@@ -147,19 +150,24 @@ class Session:
     # --- what changed on disk ---
 
     async def _catch_up(self, file: Path) -> bool:
-        """Tell the server what is new on disk; whether anything was."""
+        """Tell the server what is new on disk; whether anything was that it has an opinion of."""
         async with self._sync:
             seen = await in_thread(watch.look, self._folder, self._suffixes)
             events = watch.changes(self._seen, seen)
             self._seen = seen
             changed = [Path(path) for path, kind in events if kind != watch.DELETED and self._speaks(path)]
             news = await in_thread(self._documents.catch_up, file, changed[:_MOST_CHANGED])
-            for method, params in news:
+            # A server that reads closed files from disk must hear that they changed before they are opened: from then
+            # on it passes over what is said of the disk.
+            opened = [each for each in news if each[0] == DID_OPEN]
+            for method, params in (each for each in news if each[0] != DID_OPEN):
                 await self._connection.notify(method, params)
             if events:
                 changes: list[JsonValue] = [{"uri": uri_of(Path(path)), "type": kind} for path, kind in events]
                 await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
-            return bool(news or events)
+            for method, params in opened:
+                await self._connection.notify(method, params)
+            return bool(news) or any(self._speaks(path) for path, _ in events)
 
     def _speaks(self, path: str) -> bool:
         return os.path.splitext(path)[1].lower() in self._config.extension_to_language
@@ -215,15 +223,15 @@ class Session:
     async def _diagnostics(self, file: Path, reader: answers.Reader, mark: int) -> LanguageAnswer:
         """Asked for where the server can be asked, else as it published them after it saw the newest text."""
         uri = uri_of(file)
-        if self._capabilities.get("diagnosticProvider") or "textDocument/diagnostic" in self._news.dynamic:
-            found = await self._request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-            return self._of(reader.diagnostics(answers.report_of(found), uri))
         limit = min(_PUBLISH_S, self._config.request_timeout / 1000)
         first = self._news.published(file) is None
         came = await self._news.until(
-            lambda: self.gone or self._news.published(file, mark) is not None,
-            limit if first else min(limit, _QUIET_S * 3),
+            lambda: self._is_asked or self.gone or self._news.published(file, mark) is not None,
+            limit if first else min(limit, _REPUBLISH_S),
         )
+        if self._is_asked:
+            found = await self._request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+            return self._of(reader.diagnostics(answers.report_of(found), uri))
         if self.gone:
             raise ServerGone(self._connection.why_closed)
         await self._news.settled(file, _QUIET_S, limit)
@@ -232,6 +240,11 @@ class Session:
             return LanguageAnswer(server=self.name, note=f"The server published nothing about the file in {limit:g} s.")
         note = "" if came or mark < 0 else "The server published nothing new since files changed."
         return self._of(reader.diagnostics(published.diagnostics, uri)).model_copy(update={"note": note})
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether it gives diagnostics on request. Some servers say so only a moment after their start."""
+        return bool(self._capabilities.get("diagnosticProvider")) or "textDocument/diagnostic" in self._news.dynamic
 
     async def _request(self, method: str, params: JsonValue) -> JsonValue:
         for pause in (*_RETRY_S, None):
