@@ -17,6 +17,9 @@ HEAVY = (
     "mcp",
     "git",
     "httpx2",
+    "PIL",
+    "pypdf",
+    "pathspec",
 )
 
 
