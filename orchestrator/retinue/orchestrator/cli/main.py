@@ -29,6 +29,7 @@ from retinue.orchestrator.cli import (
     run,
     runs,
     specs,
+    tools,
     up,
 )
 from retinue.orchestrator.cli.sections import Sections, keep_examples_whole
@@ -90,7 +91,7 @@ def make_app() -> typer.Typer:
     run.register(app)
     control.register(app)
     # Commands that read what is on disk.
-    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain):
+    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain, tools):
         module.register(app)
     return app
 

@@ -1,0 +1,122 @@
+"""One call of one tool in the current folder, through the whole pipeline, for a person at a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from retinue.orchestrator.cli import output
+from retinue.tools.base import AnyTool, Decision, Progress, ToolContext, ToolInput, Traits
+from retinue.tools.errors import SpecError
+from retinue.tools.execution.calls import CallResult, Lease, ToolCall
+from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.execution.streaming import run_all
+from retinue.tools.files.state import FileState
+from retinue.tools.permissions.chain import PermissionPolicy, Rights
+from retinue.tools.permissions.decide import Mode
+from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
+from retinue.tools.registry.builtin import builtin_tools
+from retinue.tools.registry.pool import assemble
+from retinue.tools.results.store import ResultStore
+from retinue.tools.shell.runner import KeeperShell
+
+_OBJECT: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+_EXAMPLE = '{"file_path": "a.py"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`given` is the input as it was typed. `read`: files to read first. `person`: somebody is there to be asked."""
+
+    name: str
+    given: str
+    rules: RuleTexts
+    mode: Mode
+    read: tuple[Path, ...]
+    person: bool
+
+
+class _Alone:
+    """Nobody else is at work, and nothing is recorded."""
+
+    @contextlib.asynccontextmanager
+    async def hold(self, call_id: str, *, exclusive: bool) -> AsyncGenerator[Lease]:
+        del call_id, exclusive
+        yield Lease()
+
+    async def started(self, call: ToolCall, traits: Traits) -> None:
+        del call, traits
+
+
+class _AtTheTerminal:
+    """Asks whoever typed the command."""
+
+    async def answer(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Decision:
+        question = asked.question
+        output.note(f"{tool.name}: {tool.title(args)}", f"  asked because {asked.reason}")
+        if question is not None:
+            output.note(*(f"  careful: {warning}" for warning in question.warnings))
+            output.note(*(f"  --allow {rule!r} would make this question needless" for rule in question.suggestions))
+        if await asyncio.to_thread(typer.confirm, "Run it?", default=False, err=True):
+            return Decision("allow", "you allowed it", "person")
+        return Decision("deny", "the person at the terminal said no", "person")
+
+
+def run_call(call: Call) -> CallResult:
+    """The result as the model would see it. Raises SpecError for a rule or an input that is none."""
+    folder = Path(tempfile.mkdtemp(prefix="retinue-call-"))
+    kept = False
+    try:
+        result = asyncio.run(_run(call, folder))
+        kept = result.spilled_to is not None or bool(result.media)
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+async def _run(call: Call, folder: Path) -> CallResult:
+    root = Path(os.getcwd())
+    book = RuleBook.of([call.rules], Anchors(root, Path.home()))
+    person = _AtTheTerminal() if call.person else None
+    policy = PermissionPolicy((Rights(book, call.mode),), person=person)
+    pool = assemble(builtin_tools(), denied=book.denied_tools())
+    around = _Alone()
+    line = Pipeline(pool, policy, around, around, ResultStore(folder), on_progress=_show)
+    ctx = ToolContext(
+        agent="you",
+        cwd=root,
+        root=root,
+        files=FileState(),
+        shell=KeeperShell(),
+        env=dict(os.environ),
+        results_dir=folder,
+        may_read=lambda tool, path: policy.may_read(tool, path),
+    )
+    first = [ToolCall(id=f"read{n}", name="Read", input={"file_path": str(path)}) for n, path in enumerate(call.read)]
+    results, _ = await run_all(line, ctx, [*first, ToolCall(id="call", name=call.name, input=_input(call.given))])
+    for read in results[:-1]:
+        if read.is_error:
+            raise SpecError(f"--read: {read.content}")
+    return results[-1]
+
+
+def _input(text: str) -> dict[str, JsonValue]:
+    try:
+        return _OBJECT.validate_json(text)
+    except ValidationError:
+        raise SpecError(f"the input {text!r} is no JSON object; write one, such as {_EXAMPLE}") from None
+
+
+def _show(call: ToolCall, progress: Progress) -> None:
+    del call
+    output.note(progress.text.rstrip("\n"))

@@ -1,0 +1,160 @@
+"""`retinue tools`: what agents can do, and one call as an agent would make it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from retinue.orchestrator.cli import tool_call
+from retinue.tools.registry.builtin import builtin_tools
+from support.cli import Answer, Cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.py").write_text("x = 1\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(work)
+    return Cli(tmp_path / "state", capsys)
+
+
+def listed(cli: Cli, *flags: str | Path) -> dict[str, dict[str, object]]:
+    found = cli("tools", "list", "--json", *flags).json["tools"]
+    assert isinstance(found, list)
+    return {str(each["name"]): each for each in found if isinstance(each, dict)}  # type: ignore[misc]
+
+
+def absent(cli: Cli, *flags: str | Path) -> dict[str, object]:
+    return {name: each["absent"] for name, each in listed(cli, *flags).items() if each["absent"]}
+
+
+# --- list and show ----------------------------------------------------------------------------------------------------
+
+
+def test_all_tools_are_listed_with_what_they_are_like(cli: Cli) -> None:
+    found = listed(cli)
+    assert {tool.name for tool in builtin_tools()} <= set(found)
+    assert (found["Read"]["safe"], found["Read"]["read_only"], found["Read"]["origin"]) == ("yes", "yes", "built-in")
+    assert (found["Edit"]["safe"], found["Edit"]["read_only"]) == ("no", "no")
+    assert found["Snip"]["absent"] == "Snip is not built in"
+    assert set(absent(cli)) == {"Snip"}
+
+
+def test_an_agent_lacks_what_its_definition_leaves_out(cli: Cli, tmp_path: Path) -> None:
+    definition = tmp_path / "d.md"
+    definition.write_text("---\nname: small\ndescription: d\ntools: Read, Gr*\ndisallowedTools: Grep\n---\nWork.\n")
+    missing = absent(cli, "--agent", definition)
+    assert "Read" not in missing
+    assert (missing["Grep"], missing["Bash"]) == ("the definition leaves out Grep", "the definition does not name it")
+    assert "Edit" in absent(cli, "--agent", "explore")
+
+
+def test_modes_and_rules_leave_tools_out_and_say_so(cli: Cli) -> None:
+    bare = absent(cli, "--bare")
+    assert set(listed(cli)) - set(bare) == {"Bash", "Read", "Edit"}
+    assert bare["Write"] == "the simple mode"
+    assert absent(cli, "--embedded-search")["Glob"] == "the shell has a search of its own"
+    assert absent(cli, "--deny", "Task*")["TaskGet"] == "the deny rule Task*"
+
+
+def test_the_list_is_a_table_for_people(cli: Cli) -> None:
+    lines = cli("tools", "list").lines
+    assert lines[0].split() == ["tool", "group", "origin", "safe", "read-only", "deferred", "absent"]
+    assert ["Read", "files", "built-in", "yes", "yes", "no"] in [line.split() for line in lines]
+
+
+def test_a_tool_is_shown_as_the_model_is_told_of_it(cli: Cli) -> None:
+    answer = cli("tools", "show", "Edit")
+    assert answer.code == 0
+    assert answer.lines[0].startswith("Edit: ")
+    assert '"old_string"' in answer.out
+    told = cli("tools", "show", "Edit", "--json").json
+    assert set(told) == {"name", "description", "prompt", "input_schema"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", "Nope"), "there is no tool 'Nope'"),
+        (("list", "--agent", "nobody"), "--agent 'nobody' is no kind of agent"),
+        (("call", "Read", "[1]"), "is no JSON object"),
+        (("call", "Read", "{}", "--mode", "wild"), "--mode 'wild' is no mode"),
+        (("call", "Read", "{}", "--allow", "Read("), "Read("),
+        (("call", "Edit", "{}", "--read", "none.py"), "--read: File does not exist"),
+    ],
+)
+def test_wrong_usage_is_said_and_nothing_is_printed(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    answer = cli("tools", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+# --- call -------------------------------------------------------------------------------------------------------------
+
+
+def call(cli: Cli, name: str, *flags: str, **values: object) -> Answer:
+    return cli("tools", "call", name, json.dumps(values), *flags)
+
+
+def test_a_call_prints_what_the_model_would_see(cli: Cli) -> None:
+    answer = call(cli, "Read", file_path="a.py")
+    assert (answer.code, answer.err) == (0, "")
+    assert "x = 1" in answer.out
+
+
+def test_a_call_that_fails_ends_with_one_and_says_why(cli: Cli) -> None:
+    answer = call(cli, "Read", wrong=1)
+    assert answer.code == 1
+    assert answer.out.startswith("<tool_use_error>InputValidationError: Read has these problems")
+
+
+def test_without_a_terminal_what_no_rule_allows_is_refused(cli: Cli) -> None:
+    answer = call(cli, "Write", file_path="b.py", content="y\n")
+    assert answer.code == 1
+    assert "no rule allows it" in answer.out
+    assert not Path("b.py").exists()
+    assert call(cli, "Write", "--allow", "Edit(/b.py)", file_path="b.py", content="y\n").code == 0
+    assert Path("b.py").read_text() == "y\n"
+
+
+def test_a_change_needs_the_file_to_be_read_first(cli: Cli) -> None:
+    edit = {"file_path": "a.py", "old_string": "1", "new_string": "2"}
+    assert "Read it first" in call(cli, "Edit", "--mode", "acceptEdits", **edit).out
+    assert call(cli, "Edit", "--mode", "acceptEdits", "--read", "a.py", **edit).code == 0
+    assert Path("a.py").read_text() == "x = 2\n"
+
+
+def test_a_command_runs_and_its_failure_is_the_exit_code(cli: Cli) -> None:
+    answer = call(cli, "Bash", "--mode", "bypassPermissions", command="echo hi; exit 3")
+    assert answer.code == 1
+    assert answer.out.splitlines() == ["hi", "[Exit code 3]"]
+
+
+@pytest.mark.parametrize(("said", "code"), [(True, 0), (False, 1)])
+def test_on_a_terminal_a_person_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, code: int) -> None:
+    asked: list[str] = []
+
+    def confirm(text: str, **how: object) -> bool:
+        asked.append(text)
+        return said
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(tool_call.typer, "confirm", confirm)
+    answer = call(cli, "Write", file_path="b.py", content="y\n")
+    assert (answer.code, asked, Path("b.py").exists()) == (code, ["Run it?"], said)
+    assert "Write: Write b.py" in answer.err
+
+
+def test_a_result_that_is_too_large_lies_whole_in_a_file_that_stays(cli: Cli) -> None:
+    Path("big.txt").write_text("needle\n" * 9_000)
+    answer = call(cli, "Grep", pattern="needle", path="big.txt", output_mode="content", head_limit=0)
+    assert "<persisted-output>" in answer.out
+    path = Path(answer.out.split("All of it is in: ")[1].splitlines()[0])
+    assert path.read_text().count("needle") == 9_000
+    path.unlink()
+    path.parent.rmdir()
