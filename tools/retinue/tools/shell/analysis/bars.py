@@ -32,10 +32,10 @@ def critical_removal(survey: Survey) -> Reason | None:
     """A removal that needs a human, in any command, wherever a `cd` before it may have led."""
     if not may_hold_removal(survey.request.command) or not _may_remove(survey):
         return None
-    cwd, home = posixpath.normpath(survey.request.cwd), posixpath.normpath(survey.request.home)
+    cwd = posixpath.normpath(survey.request.cwd)
     for words, where in survey.commands:
         for tail in inner_starts(words):
-            found = critical(tail, where.bases, cwd, home)
+            found = critical(tail, where.bases, cwd, where.home)
             if found is not None:
                 return Reason("removal", 0, f"removal of {found}")
     return None

@@ -13,6 +13,7 @@ from retinue.tools.shell.analysis.paths import candidates, looks_outside, outsid
 from retinue.tools.shell.analysis.table import Entry, NotListed, Table, scan
 
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trait.EQUALS
+_MORE_THAN_LETTERS = _OPAQUE | Trait.GLOB
 _DUPLICATES = frozenset((">&", "<&"))
 _WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
 _TAKES_NAMES = frozenset(("paths", "first-text", "text", "tail"))
@@ -36,7 +37,7 @@ def why_not(part: Part, where: Place, table: Table, shell: Shell, before: Part |
     if not part.words:
         return "an assignment outlives the command" if part.assignments else "no command"
     for word in part.words:
-        if (why := _unforeseen(word, where)) is not None:
+        if word.traits & _MORE_THAN_LETTERS and (why := _unforeseen(word, where)) is not None:
             return why
     words = part.inner
     if words is not part.words and any(word.value == "nohup" for word in part.words[: -len(words)]):
