@@ -29,6 +29,8 @@ TABLE: dict[Check, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "jq '$ENV.X' a",
             "jq 'import \"x\" as x; .' a",
             "jq '\"\\(1)\" + env.X' a",
+            "jq -n '1 # \"\n| env # \"'",
+            "jq '\"\\\\\" + env.X' a",
         ),
         ("jq . a", "jq '.env' a", "jq '\"env\"' a", "jq --arg a b '.x' a", "jq -r '.f' a", "grep -f x a"),
     ),

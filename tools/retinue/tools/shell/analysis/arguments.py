@@ -19,7 +19,7 @@ Words = Sequence[Word]
 _PRINTF_SETS = re.compile(r"%[^%A-Za-z]*n")
 _BSD_PS = re.compile(r"[auxwfljT]+\Z|\d+\Z")
 _VERSION = frozenset((("version",), ("-version",), ("--version",), ("-v",), ("-V",)))
-_JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
+_JQ_STRING = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"?')
 _JQ_WORD = re.compile(r"(?<![.\w$])(?:env|import|include|input_filename|system|modulemeta)\b|\$ENV|\$__")
 _LISTS = frozenset(("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"))
 _READS_CONFIG = frozenset(("--get", "--get-all", "--get-regexp", "--list", "-l"))
@@ -177,8 +177,8 @@ def _sed(entry: Entry, scanned: Scanned, where: Place) -> str | None:
 
 
 def jq_code(filter_text: str) -> str:
-    """A jq filter without its literals; whole where one holds code, because its end is then not easily found."""
-    return filter_text if "\\(" in filter_text else _JQ_STRING.sub("", filter_text)
+    """A jq filter without its literals; whole where one holds code, or a comment may, since its end is then unsure."""
+    return filter_text if "\\(" in filter_text or "#" in filter_text else _JQ_STRING.sub("", filter_text)
 
 
 def _unzip(entry: Entry, scanned: Scanned, where: Place) -> str | None:

@@ -108,10 +108,11 @@ _VARIABLE_AT_OPERATOR = re.compile(r"[<>|]\s*\"?\$[A-Za-z_{]|\$(?:[A-Za-z_]\w*|\
 _NEWLINE = re.compile(r"\n\s*\S")
 _BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
 _SAFE_REDIRECT = re.compile(r"(?<![\w$}\])])(?:\d*>>?\s*/dev/null|&>>?\s*/dev/null|\d*>&\s*[012])(?=[\s;|&)]|\Z)")
-_IFS = re.compile(r"\$IFS|\$\{[^}]*IFS|(?:^|[\s;&|])IFS\+?=")
-_GIT_COMMIT = re.compile(r"\bgit\b[^;&|\n]*\bcommit\b")
-_PROC_ENVIRON = re.compile(r"/proc/(?:[^\s/]+/)*(?:[^\s/]*environ|\*|\?)|/proc/.*environ")
-_BRACE_LIST = re.compile(r"(?<![\\$])\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\{[^{}\s]*\{")
+_IFS = re.compile(r"\$IFS|\$\{[^}$]*IFS|(?:^|[\s;&|])IFS\+?=")
+_BETWEEN_COMMANDS = re.compile(r"[;&|\n]")
+_GIT, _COMMIT = re.compile(r"\bgit\b"), re.compile(r"\bcommit\b")
+_PROC_GLOB = re.compile(r"/proc/(?:[^\s/*?]++/)*+[*?]")
+_BRACE_LIST = re.compile(r"(?<![\\$])\{(?=[^{}\s]*+\})[^{}\s]*?(?:,|\.\.)|\{[^{}\s]*+\{")
 _ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]")
 _ESCAPED_OPERATOR = re.compile(r"(?<!\\)(?:\\\\)*\\[;|&<>]")
 _HASH = re.compile(r"(?:[\"'`\\)}]|\\[\s\S])#|\$#")
@@ -119,7 +120,7 @@ _QUOTE_OR_COMMENT = re.compile(
     r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+"|(?:(?<=[\s;&|])|\A)(?P<comment>\#[^\n]*)"""
 )
 _QUOTED_SPAN = re.compile(r"""\\[\s\S]|'[^']*'|"(?:[^"\\]++|\\[\s\S])*+\"""")
-_NEWLINE_THEN_HASH = re.compile(r"\n\s*#")
+_NEWLINE_THEN_HASH = re.compile(r"\n[^\S\n]*+#")
 
 
 class Text(NamedTuple):
@@ -258,8 +259,11 @@ def _ifs(seen: Text) -> str | None:
 
 def _git_commit(seen: Text) -> str | None:
     kept = seen.without.with_double
-    if "git" in kept and _GIT_COMMIT.search(kept) and ("$(" in kept or "`" in kept or "${" in kept):
-        return "git commit with a substitution"
+    if "commit" not in kept or not ("$(" in kept or "`" in kept or "${" in kept):
+        return None
+    for piece in _BETWEEN_COMMANDS.split(kept):
+        if (git := _GIT.search(piece)) is not None and _COMMIT.search(piece, git.end()) is not None:
+            return "git commit with a substitution"
     return None
 
 
@@ -272,7 +276,10 @@ def _proc_environ(seen: Text) -> str | None:
 
 
 def _proc_environ_text(text: str) -> str | None:
-    return "environment of a process" if "/proc" in text and _PROC_ENVIRON.search(text) else None
+    if "/proc/" not in text:
+        return None
+    named = any("environ" in line.partition("/proc/")[2] for line in text.splitlines())
+    return "environment of a process" if named or _PROC_GLOB.search(text) else None
 
 
 def _malformed(seen: Text) -> str | None:

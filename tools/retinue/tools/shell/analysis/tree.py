@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from retinue.tools.shell.analysis.model import DEADLINE_MS, RawPart, Redirect, names
+from retinue.tools.shell.analysis.model import DEADLINE_MS, MAX_CHARS, RawPart, Redirect, names
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -42,6 +42,8 @@ _KNOWN = (
 _HOLDS_COMMAND = frozenset(("command", "redirected_statement", "declaration_command", "unset_command", "test_command"))
 _LEAVES = frozenset(("word", "raw_string", "variable_name", "string_content", "comment", "file_descriptor"))
 _MAX_NODES = 40_000
+_MAX_SURVEYED = 4 * MAX_CHARS
+"""Characters of all commands together: one in brackets is counted again with each command around it."""
 
 
 class TooLong(Exception):
@@ -279,16 +281,17 @@ def survey(tree: Tree) -> Survey:
     unknown: str | None = None
     stack = [tree.root]
     raw = tree.reader()
-    seen = 0
+    seen = surveyed = 0
     while stack:
         node = stack.pop()
         seen += 1
-        if seen > _MAX_NODES:
+        if seen > _MAX_NODES or surveyed > _MAX_SURVEYED:
             return Survey(tuple(parts), "a tree too large")
         if node.is_named:
             kind = node.type
             if kind in _HOLDS_COMMAND:
                 parts.extend(_part_of(node, raw))
+                surveyed += node.end_byte - node.start_byte
             elif kind not in _KNOWN:
                 unknown = unknown or kind
             if kind not in _LEAVES:
