@@ -25,7 +25,7 @@ How = Literal["writable", "readable", "hidden", "private", "scratch"]
 """`private` is an empty folder of the command's own, `scratch` the policy's scratch folder in another place."""
 
 TEMP = Path("/tmp")
-"""Here the scratch folder is seen once more, unless something else is to be seen below: in it no mount point is made."""
+"""Here the scratch folder is seen once more, unless more is to be seen below: no mount point is made in it."""
 
 PRIVATE = (TEMP, Path("/var/tmp"), Path("/run"))
 """Where sockets of other programs lie (docker, D-Bus, agents of keys, tmux), and files of everybody."""

@@ -66,8 +66,8 @@ class ProxyServer:
 def listening(path: Path) -> socket.socket:
     """A socket at `path`, named through a descriptor of its folder: the whole path may be too long for an address."""
     path.unlink(missing_ok=True)
-    found = socket.socket(socket.AF_UNIX)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    found = socket.socket(socket.AF_UNIX)
     try:
         through = Path(f"/proc/self/fd/{folder}")
         found.bind(str(through / path.name) if through.exists() else str(path))

@@ -5,7 +5,6 @@ The folders on the way to what may be read can be looked at, though not listed: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,15 +78,18 @@ def _subpath(path: Path) -> str:
 
 def _any_case(path: Path) -> str:
     """Of a file and all below it; the file system may take two spellings for one name."""
-    letters = "".join(
-        f"[{letter.lower()}{letter.upper()}]" if letter.isascii() and letter.isalpha() else re.escape(letter)
-        for letter in str(path)
-    )
-    return _text("regex", f"^{letters}(/|$)", "#")
+    return f'(regex #"^{"".join(map(_letter, str(path)))}(/|$)")'
 
 
-def _text(kind: str, value: str, mark: str = "") -> str:
-    if mark:
-        return f'({kind} {mark}"{value.replace(chr(34), "[" + chr(34) + "]")}")'
+def _letter(letter: str) -> str:
+    """As an expression that fits it. A quotation mark would end the text, so it fits everything: it is for refusals."""
+    if letter == '"':
+        return "."
+    if letter.isalpha() and letter.isascii():
+        return f"[{letter.lower()}{letter.upper()}]"
+    return f"\\{letter}" if letter in r".[]{}()*+?^$|\\" else letter
+
+
+def _text(kind: str, value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'({kind} "{escaped}")'
