@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retinue.orchestrator.view.run_state import RunView
 
 AGENT = "agent"
-EDITS = frozenset({"Edit", "Write"})
+EDITS = frozenset({"Edit", "Write", "NotebookEdit"})
 _ONE_OF = {"Bash": "a command"}
 
 
