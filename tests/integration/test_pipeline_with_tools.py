@@ -55,7 +55,7 @@ async def test_a_file_is_made_read_changed_and_tested_in_one_message(ctx: ToolCo
             ("Read", {"file_path": "a.py"}),
             ("Edit", {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}),
             ("Bash", {"command": "cat a.py"}),
-            ("Bash", {"command": "cat a.py; true"}),
+            ("Bash", {"command": "cat a.py; make"}),
         ),
     )
     assert told(results) == [("Write", False), ("Read", False), ("Edit", False), ("Bash", False), ("Bash", True)]

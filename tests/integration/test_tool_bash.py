@@ -122,7 +122,6 @@ async def test_what_stays_in_the_background_is_stopped_and_told(ctx: ToolContext
         ({"command": " \n"}, "empty"),
         ({"command": "a\0b"}, "null byte"),
         ({"command": "ls", "run_in_background": True}, "There is no background here"),
-        ({"command": "ls", "dangerouslyDisableSandbox": "true"}, "dangerouslyDisableSandbox is not supported yet"),
     ],
 )
 async def test_what_is_not_supported_is_refused(ctx: ToolContext, args: dict[str, object], message: str) -> None:

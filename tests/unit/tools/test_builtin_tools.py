@@ -83,9 +83,9 @@ def test_only_what_reads_is_read_only_and_side_by_side() -> None:
 
 def test_bash_is_read_only_and_side_by_side_exactly_when_its_command_only_reads() -> None:
     bash = TOOLS["Bash"]
-    for command in ("ls -la", "cat /etc/passwd", "git log | head -5", "cd src && ls"):
+    for command in ("ls -la", "cat /etc/passwd", "git log | head -5", "echo cd; true"):
         assert bash.traits(bash.Input.model_validate({"command": command})) == READS, command
-    for command in ("make", "ls > x", "ls; touch y", "cat $(x)", "rm -rf /"):
+    for command in ("make", "ls > x", "ls; touch y", "cat $(x)", "rm -rf /", "cd src && ls"):
         traits = bash.traits(bash.Input.model_validate({"command": command}))
         assert (traits.read_only, traits.concurrency_safe) == (False, False), command
     assert bash.is_destructive(bash.Input.model_validate({"command": "git push --force"}))

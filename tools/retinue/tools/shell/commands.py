@@ -11,6 +11,7 @@ from retinue.tools.shell.analysis.case import Survey, survey
 from retinue.tools.shell.analysis.display import display_class
 from retinue.tools.shell.analysis.exit_codes import meaning
 from retinue.tools.shell.analysis.model import DisplayClass, Request
+from retinue.tools.shell.analysis.movement import is_move
 from retinue.tools.shell.analysis.warnings import warnings_for
 from retinue.tools.shell.disk import Disk
 
@@ -21,6 +22,12 @@ _NO_HOME = "/nonexistent"
 def by_text(command: str) -> Survey:
     """Where it runs, and which files it names, does not matter here: whether it only reads can be told without."""
     return survey(Request(command, "/", _NO_HOME))
+
+
+def leaves_all_as_it_is(command: str) -> bool:
+    """Whether it only reads, and does not move the agent to another folder either."""
+    case = by_text(command)
+    return case.only_reads and not any(map(is_move, case.reading.parts))
 
 
 def in_place(command: str, ctx: ToolContext) -> Survey:

@@ -46,9 +46,9 @@ class Bash(Tool[BashInput, BashOutput]):
 
     def traits(self, args: BashInput) -> Traits:
         """Whether it only reads is told by its text alone; where it may read is for the permission chain to say."""
-        from retinue.tools.shell.commands import by_text, may_destroy
+        from retinue.tools.shell.commands import leaves_all_as_it_is, may_destroy
 
-        if by_text(args.command).only_reads:
+        if leaves_all_as_it_is(args.command):
             return READS
         return Traits(destructive=may_destroy(args.command))
 
