@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from retinue.tools.shell.background.ports import BackgroundTask
+from retinue.tools.shell.background.words import standing
 from retinue.tools.shell.bash.schema import BashOutput
 
 
@@ -27,6 +28,8 @@ def content_of(data: BashOutput) -> str:
 
 
 def _goes_on(task: BackgroundTask) -> list[str]:
+    if not task.is_running:
+        return [standing(task)]
     moved = f"The command had not ended after {task.moved_after_s:g} s. " if task.moved_after_s is not None else ""
     return [
         f"{moved}It goes on in the background as task {task.id}; you are told when it ends. TaskOutput shows how it "

@@ -12,7 +12,7 @@ from retinue.tools.base import ContextModifier, OnProgress, Progress, ToolContex
 from retinue.tools.errors import ToolError
 from retinue.tools.files.paths import is_inside
 from retinue.tools.ports import RunningCommand, ShellOutcome, ShellRequest
-from retinue.tools.shell.background.ports import BackgroundTask, background_id
+from retinue.tools.shell.background.ports import BackgroundPort, BackgroundTask, background_id
 from retinue.tools.shell.bash.confinement import confined
 from retinue.tools.shell.bash.constants import (
     DEFAULT_TIMEOUT_MS,
@@ -37,6 +37,9 @@ async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress
     port = ctx.background
     terms = terms_of(args, port.after_s if port else None, background=port is not None)
     key = ctx.key or f"{ctx.agent}/{ctx.call_id}"
+    earlier = _earlier(port, background_id(key))
+    if earlier is not None:
+        return earlier
     home = port.output_file(background_id(key)) if port else None
     output_file = home if home and args.run_in_background else await in_thread(_output_file, ctx)
     request = ShellRequest(
@@ -72,6 +75,15 @@ async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress
     timeout_ms = min(args.timeout or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     data = _output(args.command, outcome, timeout_ms, command.output_file if kept else None, [*notes, *moved])
     return ToolResult(data, is_error=data.failed, context_modifier=modifier)
+
+
+def _earlier(port: BackgroundPort | None, task_id: str) -> ToolResult[BashOutput] | None:
+    """A call that is repeated after a crash had left its command to the background: it is not run again."""
+    task = next((task for task in port.all() if task.id == task_id), None) if port else None
+    if task is None:
+        return None
+    data = BashOutput(output="", exit_code=None, failed=False, background=task)
+    return ToolResult(data, told=() if task.is_running else (task.id,))
 
 
 async def _outlasts(command: RunningCommand, wait_s: float | None) -> bool:
