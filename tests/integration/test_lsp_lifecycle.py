@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 import pytest
@@ -22,6 +22,9 @@ from retinue.tools.lsp.manager import LanguageServers
 from retinue.tools.lsp.settings import LanguageServer
 from retinue.tools.ports import LanguageAnswer, LanguageOperation, LanguageQuestion
 from retinue.tools.shell.reap import TAG, reap
+from retinue.tools.shell.sandbox.confine import confinement
+from retinue.tools.shell.sandbox.policy import SandboxPolicy
+from retinue.tools.shell.sandbox.probe import probe
 
 STAND_IN = Path(__file__).parents[1] / "support" / "language_server.py"
 
@@ -190,6 +193,37 @@ async def test_it_runs_inside_the_sandbox_when_there_is_one(tmp_path: Path) -> N
         assert (await known(servers, scene))["env"]["INSIDE"] == "yes"
 
 
+@pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
+async def test_a_real_sandbox_holds_the_server_and_its_death_is_the_end_of_it(
+    tmp_path: Path, mechanism: Literal["bubblewrap", "landlock"]
+) -> None:
+    scene = Scene(tmp_path)
+    scene.log = scene.root / "log"
+    scene.settings = scene.settings.model_copy(update={"args": (str(STAND_IN), str(scene.log))})
+    scratch, outside = tmp_path / "scratch", tmp_path / "outside"
+    scratch.mkdir()
+    outside.mkdir()
+    policy = SandboxPolicy(writable=(scene.root,), scratch=scratch, readable=(outside, STAND_IN.parents[2]))
+    async with running(scene, confinement=confinement(policy, probe(mechanism))) as servers:
+        inside = f"write {scene.root / 'made'}"
+        assert (await ask(servers, scene, "workspaceSymbol", inside)).entries == ()
+        assert (scene.root / "made").read_text() == "mine"
+        with pytest.raises(ToolError, match="stand-in refused"):
+            await ask(servers, scene, "workspaceSymbol", f"write {outside / 'made'}")
+        assert list(outside.iterdir()) == []
+        await ask(servers, scene, "workspaceSymbol", "child")
+        ours = psutil.Process().children(recursive=True)
+        assert any("sleep" in process.name() for process in ours)
+    assert not any(is_alive(process.pid) for process in ours)
+
+
+async def test_a_program_is_named_by_its_name_or_its_whole_path(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, command="./server")
+    async with running(scene) as servers:
+        with pytest.raises(ToolError, match="whole path"):
+            await ask(servers, scene)
+
+
 async def test_a_folder_of_the_workspace_can_be_served_and_none_outside(tmp_path: Path) -> None:
     scene = Scene(tmp_path, workspaceFolder="..")
     async with running(scene) as servers:
@@ -203,7 +237,7 @@ async def test_a_folder_of_the_workspace_can_be_served_and_none_outside(tmp_path
 async def test_a_server_that_crashes_once_is_started_again_and_the_question_repeated(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     async with running(scene) as servers:
-        assert (await ask(servers, scene, "workspaceSymbol", "crash once")).entries == ()
+        assert (await ask(servers, scene, "workspaceSymbol", "once")).entries == ()
         assert len(scene.logged("start")) == 2
 
 
@@ -304,7 +338,7 @@ async def test_a_question_that_is_called_off_is_called_off_at_the_server(tmp_pat
     async with running(scene) as servers:
         await known(servers, scene)
         asking = asyncio.create_task(ask(servers, scene, "workspaceSymbol", "hang"))
-        await known(servers, scene)
+        await scene.until_logged("hang")
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

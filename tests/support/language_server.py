@@ -1,7 +1,7 @@
 """A language server that does what its arguments say: a stand-in for servers that crash, hang or talk nonsense.
 
-It answers `hover` with what it knows (its process id, the text of open files, the environment), and obeys words in the
-query of `workspace/symbol`: `crash`, `hang`, `garbage`, `nonsense`, `refuse`, `modified`, `child`.
+It answers `hover` with what it knows (its process id, the text of open files, the environment), and obeys the word in
+the query of `workspace/symbol`, which is one of `ORDERS`.
 """
 
 from __future__ import annotations
@@ -42,34 +42,57 @@ def log(what: str) -> None:
         file.write(f"{os.getpid()} {what}\n")
 
 
-def symbols(number: Any, query: str) -> None:
-    global modified
-    if query == "crash":
-        sys.stderr.write("something broke\n")
-        sys.stderr.flush()
+def crash(_: Any, __: str) -> None:
+    sys.stderr.write("something broke\n")
+    sys.stderr.flush()
+    os._exit(7)
+
+
+def crash_once(number: Any, _: str) -> None:
+    mark = LOG.with_suffix(".crashed")
+    if not mark.exists():
+        mark.touch()
         os._exit(7)
-    if query == "crash once":
-        if not LOG.with_suffix(".crashed").exists():
-            LOG.with_suffix(".crashed").touch()
-            os._exit(7)
+    send({"id": number, "result": []})
+
+
+def garbage(_: Any, __: str) -> None:
+    sys.stdout.buffer.write(b"Hello, I am no protocol\r\n\r\n")
+    sys.stdout.buffer.flush()
+
+
+def answer_at_third(number: Any, _: str) -> None:
+    global modified
+    modified += 1
+    again = {"error": {"code": -32801, "message": "content modified"}} if modified < 3 else {"result": []}
+    send({"id": number, **again})
+
+
+def child(number: Any, _: str) -> None:
+    started = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, start_new_session=True)
+    log(f"child {started.pid}")
+    send({"id": number, "result": []})
+
+
+def write(number: Any, path: str) -> None:
+    try:
+        Path(path).write_text("mine")
         send({"id": number, "result": []})
-    elif query == "garbage":
-        sys.stdout.buffer.write(b"Hello, I am no protocol\r\n\r\n")
-        sys.stdout.buffer.flush()
-    elif query == "nonsense":
-        send({"id": number, "result": [{"name": 7}]})
-    elif query == "refuse":
-        send({"id": number, "error": {"code": -32603, "message": "it is beyond me"}})
-    elif query == "modified":
-        modified += 1
-        again = {"error": {"code": -32801, "message": "content modified"}} if modified < 3 else {"result": []}
-        send({"id": number, **again})
-    elif query == "child":
-        child = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, start_new_session=True)
-        log(f"child {child.pid}")
-        send({"id": number, "result": []})
-    elif query != "hang":
-        send({"id": number, "result": []})
+    except OSError as error:
+        send({"id": number, "error": {"code": 1, "message": error.strerror}})
+
+
+ORDERS: dict[str, Callable[[Any, str], object]] = {
+    "crash": crash,
+    "once": crash_once,
+    "garbage": garbage,
+    "nonsense": lambda number, _: send({"id": number, "result": [{"name": 7}]}),
+    "refuse": lambda number, _: send({"id": number, "error": {"code": -32603, "message": "it is beyond me"}}),
+    "modified": answer_at_third,
+    "child": child,
+    "write": write,
+    "hang": lambda _, __: log("hang"),
+}
 
 
 def publish(uri: str, version: int) -> None:
@@ -116,6 +139,11 @@ def definition(number: Any, params: Any) -> None:
     send({"id": number, "result": [place, place, {**place, "uri": "git:/x"}]})
 
 
+def order(number: Any, params: Any) -> None:
+    word, _, rest = params["query"].partition(" ")
+    ORDERS[word](number, rest)
+
+
 def shutdown(number: Any, _: Any) -> None:
     log("shutdown")
     send({"id": number, "result": None})
@@ -130,7 +158,7 @@ HANDLERS: dict[str, Callable[[Any, Any], object]] = {
     "workspace/didChangeWatchedFiles": lambda _, params: watched.extend(params["changes"]),
     "textDocument/hover": hover,
     "textDocument/definition": definition,
-    "workspace/symbol": lambda number, params: symbols(number, params["query"]),
+    "workspace/symbol": order,
     "$/cancelRequest": lambda _, params: log(f"cancelled {params['id']}"),
     "shutdown": shutdown,
     "exit": lambda _, __: os._exit(0),

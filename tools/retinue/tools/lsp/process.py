@@ -14,6 +14,7 @@ from pathlib import Path
 from retinue.tools.errors import EnvironmentProblem, ToolError
 from retinue.tools.ports import Confinement
 from retinue.tools.text import one_line
+from retinue.tools.threads import in_thread
 
 _ROOT = str(Path(__file__).parents[3])
 _START = f"import sys; sys.path.append({_ROOT!r}); from retinue.tools.lsp.guard import main; main()"
@@ -73,6 +74,11 @@ async def start(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], confinement: Confinement | None
 ) -> ServerProcess:
     """ToolError when there is no such program. The environment is exactly `env`."""
+    if "/" in argv[0] and not argv[0].startswith("/"):
+        raise ToolError(
+            f"The language server's command {one_line(argv[0])} is relative: a workspace could put another program in "
+            "its place. Write its name, or its whole path, in the settings."
+        )
     program = shutil.which(argv[0], path=env.get("PATH", ""))
     if program is None:
         raise ToolError(
@@ -81,7 +87,7 @@ async def start(
         )
     whole = [program, *argv[1:]]
     if confinement is not None:
-        whole = confinement.wrap(whole)
+        whole = await in_thread(confinement.wrap, whole)
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-E", "-c", _START, str(os.getpid())),
