@@ -31,17 +31,17 @@ def attack(name: str, harm: Harm, command: str, *, needs_root: bool = False) -> 
 WRITES = (
     attack("absolute path", "write", "echo x > {outside}/file"),
     attack("new file", "write", "echo x > {outside}/new"),
-    attack("through dots", "write", "echo x > sub/../../outside/file"),
+    attack("through dots", "write", "echo x > free/../../outside/file"),
     attack("appending", "write", "echo x >> {outside}/file"),
     attack("truncating", "write", "truncate -s 0 {outside}/file"),
     attack("removing", "write", "rm -f {outside}/file"),
-    attack("through a symbolic link", "write", "ln -s {outside} sub/link; echo x > sub/link/file"),
+    attack("through a symbolic link", "write", "ln -s {outside} free/link; echo x > free/link/file"),
     attack(
         "through a link in the temp folder", "write", 'ln -s {outside} "$TMPDIR/link"; echo x > "$TMPDIR/link/file"'
     ),
-    attack("through a hard link", "write", "ln {outside}/file sub/hard && echo x > sub/hard"),
-    attack("moving out", "write", "mv sub/file {outside}/file"),
-    attack("moving in", "write", "mv {outside}/file sub/taken"),
+    attack("through a hard link", "write", "ln {outside}/file free/hard && echo x > free/hard"),
+    attack("moving out", "write", "mv free/file {outside}/file"),
+    attack("moving in", "write", "mv {outside}/file free/taken"),
     attack("the root of its own process", "write", "echo x > /proc/self/root{outside}/file"),
     attack(
         "the root of process 1",
@@ -54,13 +54,13 @@ WRITES = (
     attack(
         "binding it",
         "write",
-        "mkdir sub/m; unshare -m sh -c 'mount --bind {outside} sub/m; echo x > sub/m/file'",
+        "mkdir free/m; unshare -m sh -c 'mount --bind {outside} free/m; echo x > free/m/file'",
         needs_root=True,
     ),
     attack(
         "binding it as root of a namespace",
         "write",
-        "mkdir sub/m; unshare -rm sh -c 'mount --bind {outside} sub/m; echo x > sub/m/file'",
+        "mkdir free/m; unshare -rm sh -c 'mount --bind {outside} free/m; echo x > free/m/file'",
     ),
     attack(
         "mounting it writable again",
@@ -88,7 +88,7 @@ WRITES = (
         "descending from a root that was changed",
         "write",
         python(
-            'import os; fd = os.open("/", 0); os.mkdir("sub/c"); os.chroot("sub/c"); os.fchdir(fd); os.chroot(".");'
+            'import os; fd = os.open("/", 0); os.mkdir("free/c"); os.chroot("free/c"); os.fchdir(fd); os.chroot(".");'
             ' open("{outside}/file", "w").write("x")'
         ),
         needs_root=True,
@@ -98,31 +98,31 @@ WRITES = (
 PROTECTED = (
     attack("writing a protected file", "write", "echo x > .mcp.json"),
     attack("removing a protected file", "write", "rm -f .mcp.json"),
-    attack("renaming over a protected file", "write", "echo x > sub/n; mv -f sub/n .mcp.json"),
-    attack("renaming a protected file away", "write", "mv .mcp.json sub/away"),
+    attack("renaming over a protected file", "write", "echo x > free/n; mv -f free/n .mcp.json"),
+    attack("renaming a protected file away", "write", "mv .mcp.json free/away"),
     attack("a link in the place of a protected file", "write", "ln -sfn {outside}/file .mcp.json"),
-    attack("a hard link to a protected file", "write", "ln .mcp.json sub/hard && echo x > sub/hard"),
+    attack("a hard link to a protected file", "write", "ln .mcp.json free/hard && echo x > free/hard"),
     attack("writing in a protected folder", "write", "echo x > .retinue/settings"),
     attack("making in a protected folder", "write", "echo x > .retinue/new"),
     attack("replacing a protected folder", "write", "rm -rf .retinue; mkdir .retinue; echo x > .retinue/settings"),
-    attack("moving a protected folder", "write", "mv .retinue sub/r; mkdir .retinue; echo x > .retinue/settings"),
-    attack("a link in the place of a protected folder", "write", "mv .retinue sub/r; ln -s sub/r .retinue"),
+    attack("moving a protected folder", "write", "mv .retinue free/r; mkdir .retinue; echo x > .retinue/settings"),
+    attack("a link in the place of a protected folder", "write", "mv .retinue free/r; ln -s free/r .retinue"),
     attack(
         "exchanging a protected folder",
         "write",
-        "mkdir sub/e; echo x > sub/e/f; mv -T --exchange sub/e .retinue || { mv .retinue sub/r; mv sub/e .retinue; }",
+        "mkdir free/e; echo x > free/e/f; mv -T --exchange free/e .retinue || mv .retinue free/r && mv free/e .retinue",
     ),
     attack("making what is absent, as a folder", "write", "mkdir -p .claude; echo x > .claude/settings.json"),
     attack("making what is absent, as a file", "write", "rmdir .claude 2>/dev/null; echo x > .claude"),
     attack("making what is absent, as a link", "write", "rmdir .claude 2>/dev/null; ln -s {outside} .claude"),
-    attack("making what is absent, by a rename", "write", "mkdir sub/c; echo x > sub/c/f; mv -T sub/c .claude"),
+    attack("making what is absent, by a rename", "write", "mkdir free/c; echo x > free/c/f; mv -T free/c .claude"),
     attack("making what is absent, deeper", "write", "mkdir -p sub/.claude; echo x > sub/.claude/f"),
     attack("making what is absent, and all above it", "write", "mkdir -p deep/a/b; echo x > deep/a/b/f"),
     attack("moving the folder above away", "write", "mv sub old; mkdir -p sub/.claude; echo x > sub/.claude/f"),
     attack(
         "a link in the place of the folder above",
         "write",
-        "mkdir -p own2/.claude; echo x > own2/.claude/f; rm -rf sub; ln -s own2 sub",
+        "mkdir -p free/own2/.claude; echo x > free/own2/.claude/f; rm -rf sub; ln -s free/own2 sub",
     ),
     attack("removing the folder above", "write", "rm -rf sub"),
     attack(
@@ -136,10 +136,10 @@ READS = (
     attack("a hidden file", "read", "cat {lone}"),
     attack("a file in a hidden folder", "read", "cat {secret}/key"),
     attack("a hidden folder inside the workspace", "read", "cat keys/key"),
-    attack("through a symbolic link", "read", "ln -s {secret} sub/link; cat sub/link/key"),
-    attack("through a hard link", "read", "ln {secret}/key sub/hard; cat sub/hard"),
-    attack("by copying", "read", "cp -r {secret} sub/copy; cat sub/copy/key"),
-    attack("by moving", "read", "mv {secret} sub/moved; cat sub/moved/key"),
+    attack("through a symbolic link", "read", "ln -s {secret} free/link; cat free/link/key"),
+    attack("through a hard link", "read", "ln {secret}/key free/hard; cat free/hard"),
+    attack("by copying", "read", "cp -r {secret} free/copy; cat free/copy/key"),
+    attack("by moving", "read", "mv {secret} free/moved; cat free/moved/key"),
     attack("by dots", "read", "cat ../secret/key"),
     attack("the root of its own process", "read", "cat /proc/self/root{secret}/key"),
     attack("the root of process 1", "read", "cat /proc/1/root{secret}/key /proc/{outer}/root{secret}/key"),
@@ -178,7 +178,7 @@ READS = (
     attack(
         "a namespace of its own",
         "read",
-        "unshare -rm sh -c 'mkdir sub/m; mount --rbind / sub/m; cat sub/m{secret}/key'",
+        "unshare -rm sh -c 'mkdir free/m; mount --rbind / free/m; cat free/m{secret}/key'",
     ),
     attack("the mounts of another process", "read", "nsenter -t {victim} -m cat {secret}/key", needs_root=True),
     attack(

@@ -185,13 +185,13 @@ def _end(victim: subprocess.Popen[bytes]) -> None:
 
 
 def _fill(root: Path) -> None:
-    for name in ("work/sub", "work/.retinue", "work/keys", "outside", "secret", "scratch", "results"):
+    for name in ("work/sub", "work/free", "work/.retinue", "work/keys", "outside", "secret", "scratch", "results"):
         (root / name).mkdir(parents=True)
     for name, text in {
         "work/.mcp.json": "{}\n",
         "work/.retinue/settings": "ours\n",
         "work/own": "mine\n",
-        "work/sub/file": "free\n",
+        "work/free/file": "free\n",
         "work/keys/key": SECRET,
         "outside/file": "original\n",
         "secret/key": SECRET,

@@ -13,6 +13,8 @@ from retinue.tools.shell.sandbox.plan import Plan, accesses, nearest, paths_to_l
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.result import Probe
 
+_RESOLVER = Path("/etc/resolv.conf")
+
 
 def confinement(policy: SandboxPolicy, probe: Probe, proxy: Path | None = None) -> Confinement:
     """Raises `EnvironmentProblem` when nothing here can do what the policy says: then nothing may run.
@@ -50,8 +52,8 @@ class Bubblewrapped:
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
         """Looks at the policy's paths and makes the folders that are mounted upon."""
-        policy = launch.seen(self.policy, self.proxy) if self.proxy is not None else self.policy
-        mounts = mounts_for(_without_sockets(policy))
+        policy = _with_names(_without_sockets(self.policy))
+        mounts = mounts_for(launch.seen(policy, self.proxy) if self.proxy is not None else policy)
         ground.make(mounts)
         return bubblewrap.arguments(
             mounts,
@@ -74,7 +76,7 @@ class Landlocked:
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
         """Lists the folders in which not everything is allowed."""
-        policy = ground.resolved(launch.seen(self.policy))
+        policy = ground.resolved(launch.seen(_with_names(self.policy)))
         rules = landlock.rules(policy, ground.look(paths_to_look_at(policy)), ground.children)
         return landlock.arguments(rules, network=policy.network == "full", argv=argv)
 
@@ -103,3 +105,8 @@ def _without_sockets(policy: SandboxPolicy) -> SandboxPolicy:
     found = [path for path in ground.sockets() if path not in said]
     other = (path for path in found if (above := nearest(path, said)) is None or said[above] != "writable")
     return replace(policy, hidden=(*policy.hidden, *other))
+
+
+def _with_names(policy: SandboxPolicy) -> SandboxPolicy:
+    """With the network there has to be the file that says who knows names; it may be a link to where all is hidden."""
+    return replace(policy, readable=(*policy.readable, _RESOLVER.resolve())) if policy.network == "full" else policy
