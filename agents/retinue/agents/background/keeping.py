@@ -111,9 +111,8 @@ class Background:
             size = await in_thread(_size, Path(task.output_file))
             lost = task.model_copy(update={"status": "lost", "output_bytes": size})
             await self._journal.commit(BackgroundEnded(task=lost))
-        for task in self._tasks.ended():
-            if not self._journal.conversation.mailbox.knows(end_of(task.id)):
-                await self._tell(task)
+        for task in self._tasks.untold(self._journal.conversation.mailbox.knows):
+            await self._tell(task)
 
     async def close(self, reason: str) -> None:
         """End all of them. The agent's next process tells of it; what cannot be recorded in time counts as lost."""

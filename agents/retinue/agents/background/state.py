@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from retinue.agents.mail.envelopes import end_of
 from retinue.agents.records import BackgroundEnded, BackgroundStarted
 from retinue.tools.errors import InvariantBroken
 from retinue.tools.shell.background.ports import BackgroundTask
@@ -20,8 +23,9 @@ class BackgroundTasks:
     def running(self) -> tuple[BackgroundTask, ...]:
         return tuple(self._tasks[task] for task in self._running)
 
-    def ended(self) -> tuple[BackgroundTask, ...]:
-        return tuple(task for task in self._tasks.values() if not task.is_running)
+    def untold(self, knows: Callable[[str], bool]) -> tuple[BackgroundTask, ...]:
+        """Of whose end the agent has not heard, and no word is on its way; `knows` asks its mailbox."""
+        return tuple(task for task in self._tasks.values() if not task.is_running and not knows(end_of(task.id)))
 
     def get(self, task_id: str) -> BackgroundTask:
         """KeyError for a task that there is not."""
