@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,6 +50,8 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Span]:
     if not a and not b:
         return
     if len(a) <= _COMPARED and len(b) <= _COMPARED:
+        from difflib import SequenceMatcher  # here, because it is slow to import
+
         for tag, i, j, k, n in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield head + i, head + j, head + k, head + n

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from dataclasses import dataclass
@@ -109,6 +108,8 @@ def _similar(place: Place, ctx: ToolContext) -> str | None:
         names = sorted(os.listdir(parent))[:_SUGGESTION_POOL]
     except OSError:
         return _elsewhere(place, ctx)
+    import difflib  # here, because a model seldom misses a file
+
     same_stem = [name for name in names if Path(name).stem == place.real.stem and name != ".git"]
     close = same_stem or difflib.get_close_matches(place.real.name, names, n=1, cutoff=0.6)
     return str(place.named.parent / close[0]) if close else _elsewhere(place, ctx)

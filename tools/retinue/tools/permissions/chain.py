@@ -7,19 +7,18 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
 from retinue.tools.permissions.decide import Case, Mode, decide
 from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside, resolved
 from retinue.tools.permissions.rules import RuleBook
-from retinue.tools.permissions.shell import CommandCase, decide_command
 from retinue.tools.permissions.words import denial_text
-from retinue.tools.shell.analysis.case import Survey
-from retinue.tools.shell.bash.confinement import is_confined
-from retinue.tools.shell.commands import in_place, without_disk
 from retinue.tools.threads import in_thread
+
+if TYPE_CHECKING:
+    from retinue.tools.shell.analysis.case import Survey
 
 DISK_S = 3.0
 """How long the disk may take to tell where the paths of a command lead."""
@@ -99,6 +98,10 @@ class PermissionPolicy:
         self, tool: AnyTool, subject: CommandSubject, ctx: ToolContext, says: Decision | None, forced_ask: str | None
     ) -> Decision:
         """A disk that does not answer is left behind: it is only read, and what would be allowed is asked about."""
+        # Not before an agent runs a command: the analysis would take a quarter of the time in which an agent starts.
+        from retinue.tools.permissions.shell import CommandCase, decide_command
+        from retinue.tools.shell.bash.confinement import is_confined
+        from retinue.tools.shell.commands import in_place, without_disk
 
         def judge(survey: Survey) -> Decision:
             case = CommandCase(
