@@ -475,6 +475,16 @@ async def test_a_file_that_may_not_be_read_is_read_by_no_command(ctx: ToolContex
     assert (decision.behavior, decision.source) == ("deny", "cli rule Read(.env)")
 
 
+@pytest.mark.parametrize(
+    "command", ["rm -rf src", "mv src x", "mv -t x src", "chmod -R a-w src", "rm -r *", "cp b src/a"]
+)
+async def test_a_file_that_may_not_be_changed_is_not_changed_with_its_folder(ctx: ToolContext, command: str) -> None:
+    (ctx.root / "src" / "a").touch()
+    strict = rights(ctx, "bypassPermissions", deny=("Edit(src/a)",))
+    assert (await ask(ctx, command, strict)).source == "cli rule Edit(src/a)"
+    assert await allowed(ctx, "cp -r src x", strict)
+
+
 async def test_a_file_to_be_asked_about_is_asked_about(ctx: ToolContext) -> None:
     careful = rights(ctx, "bypassPermissions", ask=("Read(.env)", "Edit(src/**)"))
     for command, source in (("cat .env", "Read(.env)"), ("rg KEY .", "Read(.env)"), ("touch src/x", "Edit(src/**)")):

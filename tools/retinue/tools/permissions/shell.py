@@ -85,7 +85,7 @@ def _always_asked(case: CommandCase, rules: ShellRules, verdict: Verdict) -> Dec
 def _about_sandbox(case: CommandCase, rules: ShellRules, verdict: Verdict) -> Decision | None:
     if case.sandbox.state == "broken":
         why = f"the sandbox cannot start ({case.sandbox.why})" if case.sandbox.why else "the sandbox cannot start"
-        remedy = "`retinue doctor` says what is missing; `sandbox: off` in the spec does without"
+        remedy = "`retinue doctor` says what is missing; `sandbox.enabled: false` in the spec does without one"
         return _asked(verdict, f"{why}, so every command is asked about: {remedy}", "sandbox")
     if case.asks_out and covered(case.survey, rules, every_part=True) is None:
         return _asked(verdict, "it wants to run outside of the sandbox, and no rule covers it", "sandbox")

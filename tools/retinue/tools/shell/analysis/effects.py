@@ -14,12 +14,14 @@ from retinue.tools.shell.analysis.readonly import is_free
 class Files(NamedTuple):
     """Words that name files, as far as they can be told from other arguments.
 
-    `searched` are those of `read` that are read with all that lies in them; `.` where none is named.
+    `searched` are those of `read` that are read with all that lies in them; `.` where none is named. `swept` are those
+    of `written` that are changed, moved or removed with all that lies in them.
     """
 
     read: tuple[Word, ...]
     written: tuple[Word, ...]
     searched: tuple[Word, ...] = ()
+    swept: tuple[Word, ...] = ()
 
 
 NO_FILES = Files((), ())
@@ -59,7 +61,7 @@ def files_of(part: Part) -> Files:
             read.append(resolve(redirect.target))
         else:
             written.append(resolve(redirect.target))
-    return Files(tuple(read), tuple(written), named.searched)
+    return Files(tuple(read), tuple(written), named.searched, named.swept)
 
 
 def files_of_words(words: Sequence[Word]) -> Files:
@@ -74,11 +76,11 @@ def files_of_words(words: Sequence[Word]) -> Files:
         return _searched(name, arguments, flags)
     if name in _MOVES:
         copied = _copied(words, arguments, flags)
-        return Files((), (*copied.read, *copied.written))
+        return Files((), (*copied.read, *copied.written), swept=copied.read)
     if name in _WRITES_ALL:
-        return Files((), arguments)
+        return Files((), arguments, swept=arguments if name == "rm" and _is_deep(flags) else ())
     if name in _WRITES_BEHIND_FIRST:
-        return Files((), arguments[1:])
+        return Files((), arguments[1:], swept=arguments[1:] if _is_deep(flags) else ())
     if name in _COPIES:
         return _copied(words, arguments, flags)
     if name == "sed":

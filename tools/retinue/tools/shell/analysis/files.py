@@ -19,20 +19,20 @@ def first_for_files(survey: Survey, reads: FileRules, edits: FileRules) -> Rule 
     if not reads and not edits:
         return None
     for files, where in survey.files:
-        for word in files.written:
-            if (rule := _first(edits, word, where)) is not None:
-                return rule
-        for word in files.read if reads else ():
-            if (rule := _first(reads, word, where)) is not None:
-                return rule
-        for word in files.searched if reads else ():
-            if (rule := _first_below(reads, word, where)) is not None:
-                return rule
+        looks = (
+            (files.written, edits, _first),
+            (files.swept, edits, _first_below),
+            (files.read, reads, _first),
+            (files.searched, reads, _first_below),
+        )
+        found = (look(rules, word, where) for words, rules, look in looks if rules for word in words)
+        if (rule := next((rule for rule in found if rule is not None), None)) is not None:
+            return rule
     return None
 
 
 def _first(rules: FileRules, word: Word, where: Place) -> Rule | None:
-    return _fitting(rules, named_paths(word, where), where) if rules else None
+    return _fitting(rules, named_paths(word, where), where)
 
 
 def _first_below(rules: FileRules, word: Word, where: Place) -> Rule | None:
