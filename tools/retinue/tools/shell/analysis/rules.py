@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from retinue.tools.base import Behavior
@@ -119,9 +120,14 @@ def _is_about_bash(rule: Rule) -> bool:
 
 def readings(words: Sequence[Word]) -> Iterator[str]:
     """Every text that a deny or ask rule is compared with: each command that may run, as written and as resolved."""
-    for tail in inner_starts(words):
-        raw = " ".join(word.raw for word in tail)
-        value = " ".join(word.value for word in tail)
+    tails = inner_starts(words)
+    whole = tails[0] if tails else ()
+    raws, values = " ".join(word.raw for word in whole), " ".join(word.value for word in whole)
+    raw_at = list(accumulate((len(word.raw) + 1 for word in whole), initial=0))
+    value_at = list(accumulate((len(word.value) + 1 for word in whole), initial=0))
+    for tail in tails:  # each is the end of the first
+        behind = len(whole) - len(tail)
+        raw, value = raws[raw_at[behind] :], values[value_at[behind] :]
         name = tail[0].value
         yield raw
         if value != raw:

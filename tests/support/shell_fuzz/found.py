@@ -1,0 +1,34 @@
+"""What fuzzing has found so far: commands that were called read-only and were more. Every run tries them again."""
+
+from __future__ import annotations
+
+COUNTEREXAMPLES = (
+    # a glob finds a link that leads out, or looks into a directory behind one
+    "cat *",
+    "sum [^a]*",
+    "head k''*",
+    "diff -r */*.py k*",
+    "wc -l e*/hosts",
+    "seq 1 */*.py",
+    "true **/*.py",
+    "echo ../*",
+    "cd e* && cat hosts",
+    # a name that a glob finds is taken for a flag, and that names a file with names of others
+    "cd odd && wc *",
+    "cd odd && du *",
+    # names for xargs that are links, fall apart at a blank, or are lines of a file
+    "find . | xargs grep -l main",
+    "find -type f | xargs wc -l",
+    "find . -print0 | xargs -0 cat",
+    "grep -h . names.csv | xargs cat",
+    "ls | xargs cat",
+    "git ls-files -z | xargs -0 cat",
+    # links followed on the way down
+    "grep -R x .",
+    "fgrep -R 'a > pwned' src",
+    "egrep -rR x .",
+    # names of machines that are looked up
+    "ss dst example.org",
+    "ss -r",
+    "lsof -i @example.org",
+)
