@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import random
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -241,6 +242,35 @@ async def test_an_encrypted_a_broken_and_an_oversized_pdf_are_named_as_such(
     (ctx.root / "big.pdf").write_bytes(pdf(1))
     with pytest.raises(ToolError, match="files of its kind are read up to 10"):
         await look(ctx, "big.pdf")
+
+
+def bomb_pdf() -> bytes:
+    """Half a gigabyte of zeros, as the table of all objects."""
+    packer = zlib.compressobj(1)
+    table = b"".join(packer.compress(bytes(10_000_000)) for _ in range(50)) + packer.flush()
+    head = b"<</Type/XRef/W[1 8 8]/Size 200000000/Root 2 0 R/Filter/FlateDecode/Length %d>>" % len(table)
+    body = b"%PDF-1.5\n"
+    return body + b"1 0 obj\n%b\nstream\n%b\nendstream\nendobj\nstartxref\n%d\n%%%%EOF" % (head, table, len(body))
+
+
+def endless_pdf() -> bytes:
+    """A page tree that is its own child."""
+    body = b"%PDF-1.4\n"
+    places: list[int] = []
+    for number, what in ((1, b"<</Type/Catalog/Pages 2 0 R>>"), (2, b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2>>")):
+        places.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, what)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    head = b"xref\n0 3\n0000000000 65535 f \n%btrailer\n<</Size 3/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+    return body + head % (table, len(body))
+
+
+@pytest.mark.parametrize("make", [bomb_pdf, endless_pdf])
+async def test_a_pdf_that_is_made_to_hurt_is_refused_soon(ctx: ToolContext, make: Callable[[], bytes]) -> None:
+    (ctx.root / "a.pdf").write_bytes(make())
+    async with asyncio.timeout(60):
+        with pytest.raises(ToolError, match="broken"):
+            await look(ctx, "a.pdf")
 
 
 async def test_pages_that_are_too_heavy_are_refused_and_one_alone_comes_as_text(ctx: ToolContext) -> None:

@@ -61,6 +61,8 @@ def picture(data: bytes, media_type: str) -> Picture:
     try:
         frames = int(getattr(opened, "n_frames", 1))
         turned = opened.getexif().get(_ORIENTATION, 1) != 1
+        if max(original) > IMAGE_EDGE:
+            opened.draft(None, (IMAGE_EDGE, IMAGE_EDGE))  # a JPEG can be decoded at half its size, or less
         opened.load()
         plain = frames == 1 and not turned and max(original) <= IMAGE_EDGE and len(data) <= IMAGE_BYTES
         if plain:

@@ -12,6 +12,7 @@ import io
 import json
 import resource
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -91,9 +92,18 @@ def _only(reader: PdfReader, first: int, last: int) -> bytes:
     return out.getvalue()
 
 
+def limit_oneself() -> None:
+    """No files, and no more memory and time than an honest document needs."""
+    for what, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ValueError, OSError):  # not every system knows all of them
+            resource.setrlimit(what, (most, most))
+
+
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_oneself()
     main(sys.argv[1:], sys.stdin.buffer, sys.stdout.buffer)
