@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retinue.tools.base import READS, AnyTool, Decision, PathSubject, Subject, ToolContext, Traits
+from retinue.tools.base import READS, AnyTool, Decision, PathSubject, Question, Subject, ToolContext, Traits
 from retinue.tools.permissions.chain import PermissionPolicy, Rights, intersect
 from retinue.tools.permissions.decide import Mode
 from retinue.tools.permissions.protected import protected_part
@@ -48,6 +48,7 @@ async def test_a_denial_names_the_reason_and_the_rule_that_would_help(ctx: ToolC
         "Permission denied for Edit: no rule allows it, and the mode default does not. Nobody is there to be asked. "
         "The person who started you could allow it with the rule `Edit(/a.py)` under permissions.allow.",
         "mode default",
+        Question(source="mode default", suggestions=("Edit(/a.py)",)),
     )
     assert (await ask(policy(ctx, allow=("Edit(/a.py)",)), ctx, "Edit", **edit)).behavior == "allow"
 

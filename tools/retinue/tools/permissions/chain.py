@@ -14,7 +14,7 @@ from retinue.tools.permissions.decide import Case, Mode, decide
 from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside, resolved
 from retinue.tools.permissions.rules import RuleBook
-from retinue.tools.permissions.words import denial_text
+from retinue.tools.permissions.words import denial_text, with_question
 from retinue.tools.threads import in_thread
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class PermissionPolicy:
             verdict = vouched or await _guessed(classifier) or verdict
         if verdict.behavior == "ask" and self.person is not None:
             verdict = await self.person.answer(tool, args, ctx, verdict)
-        return self._told(tool, subject, verdict, ctx)
+        return self._told(tool, subject, verdict)
 
     def may_read(self, tool: AnyTool, path: Path) -> bool:
         """Whether no rule keeps this file, by its name or by what its links lead to, from being read by the tool."""
@@ -92,7 +92,7 @@ class PermissionPolicy:
         filtered = tool.filters_reads and ctx.may_read is not None
         if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder and not filtered:
             return await in_thread(self._look_inside, tool, facts.path.real, verdict)
-        return verdict
+        return with_question(tool, facts.subject, verdict, ctx.root)
 
     async def _about_command(
         self, tool: AnyTool, subject: CommandSubject, ctx: ToolContext, says: Decision | None, forced_ask: str | None
@@ -127,12 +127,12 @@ class PermissionPolicy:
         hidden = (hidden_inside(each.book, tool, folder) for each in self.rights)
         return next((found for found in hidden if found is not None), verdict)
 
-    def _told(self, tool: AnyTool, subject: Subject, verdict: Decision, ctx: ToolContext) -> Decision:
+    def _told(self, tool: AnyTool, subject: Subject, verdict: Decision) -> Decision:
         """What the agent hears: nothing more of what is allowed, else why not, and what would help."""
         if verdict.behavior == "allow":
             self.denials.allowed()
             return verdict
-        text = denial_text(tool, subject, verdict, [each.book for each in self.rights], ctx.root)
+        text = denial_text(tool, subject, verdict, [each.book for each in self.rights])
         advice = self.denials.denied()
         return Decision("deny", f"{text} {advice}" if advice else text, verdict.source, verdict.question)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from retinue.tools.base import AnyTool, CommandSubject, Decision, NameSubject, PathSubject, Subject
+from retinue.tools.base import AnyTool, CommandSubject, Decision, NameSubject, PathSubject, Question, Subject
 from retinue.tools.permissions.rules import RuleBook
 from retinue.tools.registry.filters import names_tool
 
@@ -13,12 +14,12 @@ _SHOWN_RULES = 5
 _GLOB = str.maketrans({c: f"\\{c}" for c in "\\*?[]!#"})
 
 
-def denial_text(tool: AnyTool, subject: Subject, verdict: Decision, books: Iterable[RuleBook], root: Path) -> str:
+def denial_text(tool: AnyTool, subject: Subject, verdict: Decision, books: Iterable[RuleBook]) -> str:
     """One paragraph. A question that nobody can answer says which rules would have made it needless."""
     parts = [f"Permission denied for {tool.name}: {verdict.reason}."]
     if verdict.behavior == "ask":
         parts.append("Nobody is there to be asked.")
-    if rules := _rules_that_help(tool, subject, verdict, root):
+    if verdict.question is not None and (rules := verdict.question.suggestions):
         shown = ", ".join(f"`{rule}`" for rule in rules)
         word = "rule" if len(rules) == 1 else "rules"
         parts.append(f"The person who started you could allow it with the {word} {shown} under permissions.allow.")
@@ -27,12 +28,13 @@ def denial_text(tool: AnyTool, subject: Subject, verdict: Decision, books: Itera
     return " ".join(parts)
 
 
-def _rules_that_help(tool: AnyTool, subject: Subject, verdict: Decision, root: Path) -> tuple[str, ...]:
-    """None against a deny or ask rule, a protected path, or a command that no rule covers."""
-    if isinstance(subject, CommandSubject):
-        return verdict.question.suggestions if verdict.question is not None else ()
-    helps = verdict.source.startswith(("mode ", "workspace boundary"))
-    return (suggestion(tool, subject, root),) if helps else ()
+def with_question(tool: AnyTool, subject: PathSubject | NameSubject, verdict: Decision, root: Path) -> Decision:
+    """What a person would be asked. No rule helps against a deny or ask rule, or for a protected path."""
+    helps = verdict.behavior != "allow" and verdict.source.startswith(("mode ", "workspace boundary"))
+    if not helps and verdict.behavior != "ask":
+        return verdict
+    rules = (suggestion(tool, subject, root),) if helps else ()
+    return replace(verdict, question=Question(source=verdict.source, suggestions=rules))
 
 
 def suggestion(tool: AnyTool, subject: PathSubject | NameSubject, root: Path) -> str:
