@@ -47,6 +47,13 @@ from retinue.tools.registry.pool import assemble
 from retinue.tools.results.store import ResultStore
 from retinue.tools.shell.runner import KeeperShell
 
+CALLS = "retinue.tools.execution.streaming, retinue.tools.execution.pipeline, retinue.tools.permissions.chain"
+ALL = f"import {CALLS}\nfrom retinue.tools.registry.builtin import builtin_tools\nbuiltin_tools()"
+AGENT = {
+    "import beside Ray: what runs calls, all tools": ALL,
+    "import beside Ray: a whole agent": f"{ALL}\nimport retinue.agents.assemble",
+}
+IMPORTS = 5
 TARGET_CALL_MS, TARGET_POOL_MS, TARGET_IMPORT_MS = 0.3, 5.0, 100.0
 ROUNDS = 9
 RULES = RuleTexts(
@@ -206,23 +213,39 @@ def pool() -> Row:
     return row("pool with 200 MCP tools", statistics.median(took[False]), statistics.median(took[True]), TARGET_POOL_MS)
 
 
-def imported() -> Row:
-    """An interpreter with asyncio and a pydantic model, against one that also imports what runs an agent's calls."""
-    needs = "retinue.tools.execution.streaming, retinue.tools.execution.pipeline, retinue.tools.permissions.chain"
-
+def imported() -> list[Row]:
+    """Wall time of an interpreter with and without; and processor time of the import alone, where a Ray worker is."""
     base = "import asyncio, pydantic\nclass Model(pydantic.BaseModel): x: int"
-
-    def start(code: str) -> float:
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        return (time.perf_counter() - begin) * 1000
-
     floors: list[float] = []
     values: list[float] = []
     for _ in range(ROUNDS):
-        floors.append(start(base))
-        values.append(start(f"{base}\nimport {needs}"))
-    return row("import, beside asyncio and pydantic", min(floors), min(values), TARGET_IMPORT_MS)
+        floors.append(_started(base))
+        values.append(_started(f"{base}\nimport {CALLS}"))
+    return [
+        row("import of pipeline, whole interpreter", min(floors), min(values), TARGET_IMPORT_MS),
+        *(row(what, _spent("import this"), _spent(code), TARGET_IMPORT_MS) for what, code in AGENT.items()),
+    ]
+
+
+def _started(code: str) -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return (time.perf_counter() - begin) * 1000
+
+
+def _spent(code: str) -> float:
+    """The least milliseconds of processor time of some code in a process that has imported Ray, of several."""
+    lines = (
+        "import time, ray, asyncio, pydantic",
+        "class Model(pydantic.BaseModel): x: int",
+        "begin = time.process_time()",
+        code,
+        "spent = (time.process_time() - begin) * 1000",
+        "print(spent)",
+    )
+    argv = [sys.executable, "-c", "\n".join(lines)]
+    took = (subprocess.run(argv, check=True, capture_output=True, text=True) for _ in range(IMPORTS))
+    return min(float(done.stdout.splitlines()[-1]) for done in took)
 
 
 def main() -> int:
@@ -231,7 +254,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [*asyncio.run(calls(Path(folder), max(asked.calls, ROUNDS))), pool(), imported()]
+        rows = [*asyncio.run(calls(Path(folder), max(asked.calls, ROUNDS))), pool(), *imported()]
     if asked.json:
         print(json.dumps([asdict(each) for each in rows]))
     else:

@@ -11,7 +11,6 @@ from retinue.tools.shell.background.finding import ALLOWED, found
 from retinue.tools.shell.background.ports import BackgroundTask
 from retinue.tools.shell.background.words import standing
 from retinue.tools.shell.output import Shown
-from retinue.tools.shell.running import read_part
 from retinue.tools.shell.task_output.constants import (
     DEFAULT_TIMEOUT_MS,
     MAX_RESULT_CHARS,
@@ -73,6 +72,8 @@ class TaskOutput(Tool[TaskOutputInput, TaskOutputOutput]):
 
 
 def _shown(path: Path) -> Shown:
+    from retinue.tools.shell.running import read_part
+
     try:
         return read_part(path, MAX_RESULT_CHARS - NOTE_CHARS)
     except FileNotFoundError:
