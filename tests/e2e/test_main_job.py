@@ -39,16 +39,19 @@ def test_a_team_mends_what_a_seed_has_broken(job: MainJob, source: Path, seed: i
     assert_nothing_is_left(job, before)
 
 
-def test_the_same_team_does_it_over_http_and_the_key_is_seen_nowhere(job: MainJob, source: Path) -> None:
+@pytest.mark.parametrize("sandbox", ["true", "false"])
+def test_the_same_team_does_it_over_http_and_the_key_is_seen_nowhere(job: MainJob, source: Path, sandbox: str) -> None:
     faults, before = prepare(job, source, 5)
     with served(job.script, job.environment()) as address:
         access = {"ANTHROPIC_API_KEY": job.key, "ANTHROPIC_BASE_URL": address}
-        finished = job.up("--model", "anthropic:claude-sonnet-5-5", **access)
+        finished = job.up("--model", "anthropic:claude-sonnet-5-5", "--set", f"sandbox.enabled={sandbox}", **access)
     assert_all_is_mended(job, finished, faults, source)
     assert_nothing_is_left(job, before)
     assert {r.model for _, r in job.records() if isinstance(r, MessageClosed)} == {"anthropic:claude-sonnet-5-5"}
+    # Without a sandbox a command can look at the processes of its user: only the one that was given the key has it.
+    visible = () if sandbox == "true" else ((finished.pid, "environ"),)
     for sight in job.sights():
-        assert sight.keys == ((finished.pid, "environ"),), "only the command that was given the key has it"
+        assert sight.keys == visible
     holders = {path.name for path in job.dir.rglob("*") if path.is_file() and job.key.encode() in path.read_bytes()}
     assert holders == set(), "the end of a run takes its credentials out of its directory"
     assert job.key not in finished.output

@@ -223,7 +223,7 @@ class Scene:
         return phases[-1] if phases else ""
 
     def marks(self) -> Counter[str]:
-        file = self.root / "marks"
+        file = self.gates / "marks"
         return Counter(file.read_text().splitlines() if file.exists() else ())
 
     def holds(self, name: str) -> None:
@@ -375,6 +375,7 @@ def _spec(scene: Scene) -> dict[str, object]:
         "name": "relay",
         "model": "script:script.yaml",
         "permissions": {"mode": "bypassPermissions"},
+        "sandbox": {"writable": [str(scene.gates)]},
         "agents": {name: {"definition": "coder", "description": f"writes {name}.txt"} for name in NAMES},
         "tasks": [
             {
@@ -393,7 +394,7 @@ def _spec(scene: Scene) -> dict[str, object]:
 
 def _turns(scene: Scene, name: str) -> Iterator[dict[str, object]]:
     """One call a turn, so that a message that broke off behind its only call lacks nothing."""
-    mark = f"printf '%s\\n' '{name} {{}}' >> {scene.root}/marks"
+    mark = f"printf '%s\\n' '{name} {{}}' >> {scene.gates}/marks"
     hold = f"{mark.format('hold')}; sleep 900 & until test -e {scene.gates}/{name}; do sleep 0.05; done; kill %1"
     long = " ".join(f"word{n}" for n in range(30))
 

@@ -101,10 +101,11 @@ class MainJob:
         """The spec, the script, and the `python3` of the run."""
         self.spec.write_text(json.dumps(spec_of(faults, self.repo)))
         self.script.write_text(SCRIPT.read_text())
-        (self.root / "key").write_text(self.key)
-        (self.root / "bin").mkdir()
-        witness = self.root / "bin" / "python3"
-        witness.write_text(_WITNESS.format(python=sys.executable, folder=str(self.root)))
+        (self.root / "watch").mkdir()
+        (self.root / "watch" / "key").write_text(self.key)
+        (self.root / "watch" / "bin").mkdir()
+        witness = self.root / "watch" / "bin" / "python3"
+        witness.write_text(_WITNESS.format(python=sys.executable, folder=str(self.root / "watch")))
         witness.chmod(0o755)
 
     def up(self, *args: str, **env: str) -> Finished:
@@ -127,7 +128,7 @@ class MainJob:
 
     def environment(self) -> dict[str, str]:
         return {
-            "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{self.root / 'watch' / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.root),
             "LANG": "C.UTF-8",
             "COLUMNS": "200",
@@ -140,7 +141,7 @@ class MainJob:
         return [(writer, record) for writer, record in found if record is not None]
 
     def sights(self) -> list[Sight]:
-        return [Sight.model_validate_json(line) for line in (self.root / "seen").read_text().splitlines()]
+        return [Sight.model_validate_json(line) for line in (self.root / "watch" / "seen").read_text().splitlines()]
 
     def cluster(self) -> own.ClusterHandle:
         return own.ClusterHandle.model_validate_json((self.dir / "cluster.json").read_bytes())
@@ -201,6 +202,7 @@ def spec_of(faults: Sequence[Fault], repo: Path) -> dict[str, JsonValue]:
         "repo": {"path": str(repo)},
         "model": "script:script.yaml",
         "permissions": {"mode": "acceptEdits", "allow": [f"Bash({command})" for command in exact]},
+        "sandbox": {"writable": [str(repo.parent / "watch")]},
         "agents": {name: {"definition": "coder"} for name in MENDERS},
         "tasks": [*tasks, keep],
         "limits": {"turns": 100, "wall": "2m"},
