@@ -121,3 +121,15 @@ def test_what_runs_the_calls_of_an_agent_loads_nothing_heavy() -> None:
     code = f"import sys, retinue.tools.execution.{needs}; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_the_record_of_a_denied_call_keeps_what_would_have_been_asked(ctx: ToolContext) -> None:
+    calls = message(("Bash", {"command": "git push --force > log"}), ("Write", {"file_path": "b", "content": ""}))
+    results, _ = await run_all(line(ctx, "default"), ctx, calls)
+    command, write = (CallResult.model_validate_json(result.model_dump_json()).question for result in results)
+    assert command is not None
+    assert command.suggestions == ("Bash(git push:*)",)
+    assert command.warnings == ("may overwrite remote history",)
+    assert command.checks == (10,)
+    assert write is not None
+    assert write.suggestions == ("Edit(/b)",)
