@@ -346,6 +346,35 @@ async def test_a_question_that_is_called_off_is_called_off_at_the_server(tmp_pat
         await known(servers, scene)
 
 
+async def test_what_changed_is_told_in_full_when_the_question_is_called_off_meanwhile(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    async with running(scene) as servers:
+        await known(servers, scene)
+        for rounds in range(8):
+            scene.file.write_text(f"text {rounds}\n")
+            asking = asyncio.create_task(known(servers, scene))
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            asking.cancel()
+            await asyncio.wait([asking])
+            assert (await known(servers, scene))["open"] == {"a.x": f"text {rounds}\n"}
+
+
+async def test_a_file_that_is_gone_is_told_and_the_server_hears_of_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    other = scene.root / "b.x"
+    other.write_text("b")
+    async with running(scene) as servers:
+        await known(servers, scene)
+        scene.file.unlink()
+        with pytest.raises(ToolError, match="does not exist"):
+            await known(servers, scene)
+        scene.file = other
+        seen = await known(servers, scene)
+        assert seen["open"] == {"b.x": "b"}
+        assert seen["watched"] == [["a.x", 3]]
+
+
 async def test_a_question_without_an_answer_ends_at_its_deadline(tmp_path: Path) -> None:
     scene = Scene(tmp_path, requestTimeout=300)
     async with running(scene) as servers:

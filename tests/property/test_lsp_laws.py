@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -26,6 +26,7 @@ messages = st.dictionaries(st.text(max_size=8), values, max_size=4)
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 
 
+@settings(deadline=None)
 @given(sent=st.lists(messages, max_size=5), cuts=st.lists(st.integers(1, 50), max_size=200))
 def test_messages_arrive_as_they_were_sent_however_the_stream_is_cut(
     sent: list[dict[str, JsonValue]], cuts: list[int]
@@ -38,6 +39,7 @@ def test_messages_arrive_as_they_were_sent_however_the_stream_is_cut(
     assert found == sent
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60) | st.just(b"Content-Length: 5\r\n\r\n") | st.just(b"\r\n\r\n"), max_size=8))
 def test_any_bytes_are_messages_or_break_the_connection(pieces: list[bytes]) -> None:
     frames, whole, broken = Frames(), b"".join(pieces), False
@@ -52,6 +54,7 @@ def test_any_bytes_are_messages_or_break_the_connection(pieces: list[bytes]) -> 
     assert all(isinstance(message, dict) for message in found)
 
 
+@settings(deadline=None)
 @given(line=st.text(max_size=20), column=st.integers(0, 25), encoding=st.sampled_from(ENCODINGS))
 def test_a_column_comes_back_from_the_servers_units(line: str, column: int, encoding: Encoding) -> None:
     units = to_units(line, column, encoding)
@@ -60,6 +63,7 @@ def test_a_column_comes_back_from_the_servers_units(line: str, column: int, enco
     assert units == len(whole) // {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1), min_size=1))
 def test_a_path_comes_back_from_its_address(parts: list[str]) -> None:
     path = Path(os.path.normpath("/" + "/".join(parts)))
@@ -68,6 +72,7 @@ def test_a_path_comes_back_from_its_address(parts: list[str]) -> None:
     assert path_of(uri_of(path)) == path
 
 
+@settings(deadline=None)
 @given(values)
 def test_no_answer_of_a_server_is_more_than_an_error(found: JsonValue) -> None:
     reader = answers.Reader("utf-16", lambda _file, _line: "")
@@ -96,6 +101,7 @@ def complaint(read: Callable[[JsonValue], object], found: JsonValue) -> str:
 names = st.sampled_from(["a.x", "b.x", "c/d.x", "c/e.x", "f.json", "g.other"])
 
 
+@settings(deadline=None)
 @given(before=st.dictionaries(names, st.binary(max_size=3)), after=st.dictionaries(names, st.binary(max_size=3)))
 def test_what_is_told_of_changes_turns_the_old_look_into_the_new_one(
     before: dict[str, bytes], after: dict[str, bytes]

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import AsyncGenerator
 from ipaddress import IPv4Address, IPv6Address
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retinue.tools.errors import ToolError
@@ -22,6 +22,7 @@ labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 hosts = st.lists(labels, min_size=1, max_size=4).map(".".join)
 
 
+@settings(deadline=None)
 @given(host=hosts, below=hosts)
 def test_a_star_and_a_dot_cover_all_that_is_below_and_nothing_else(host: str, below: str) -> None:
     assert domains.fits(f"*.{host}", f"{below}.{host}")
@@ -31,6 +32,7 @@ def test_a_star_and_a_dot_cover_all_that_is_below_and_nothing_else(host: str, be
     assert not domains.fits(host, f"{host}.{below}") or f"{host}.{below}" == host
 
 
+@settings(deadline=None)
 @given(pattern=st.text("ab.*-", max_size=8), host=hosts)
 def test_any_text_is_a_pattern_that_fits_or_does_not(pattern: str, host: str) -> None:
     fits = domains.fits(pattern, host)
@@ -38,6 +40,7 @@ def test_any_text_is_a_pattern_that_fits_or_does_not(pattern: str, host: str) ->
     assert "*" in pattern or fits == (domains.normal(pattern) == host)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1).map(IPv4Address))
 def test_an_address_in_the_clothes_of_ipv6_is_refused_whenever_it_is_refused_itself(address: IPv4Address) -> None:
     mapped = IPv6Address((0xFFFF << 32) | int(address))
@@ -46,11 +49,13 @@ def test_an_address_in_the_clothes_of_ipv6_is_refused_whenever_it_is_refused_its
     assert address.is_global or refusal(str(address))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**128 - 1).map(IPv6Address))
 def test_no_address_of_ipv6_that_is_not_global_may_be_reached(address: IPv6Address) -> None:
     assert address.is_global or address.ipv4_mapped is not None or refusal(str(address))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60).map(lambda text: f"https://{text}"))
 def test_what_is_parsed_is_parsed_again_to_the_same(text: str) -> None:
     try:
@@ -62,6 +67,7 @@ def test_what_is_parsed_is_parsed_again_to_the_same(text: str) -> None:
     assert "@" not in target.authority
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=3_000), size=st.integers(1, 500), limit=st.integers(0, 3_000), how=st.integers(0, 2))
 def test_what_is_unpacked_is_whole_or_too_large(data: bytes, size: int, limit: int, how: int) -> None:
     name, packed = (("", data), ("gzip", gzip.compress(data)), ("deflate", zlib.compress(data)))[how]
@@ -79,6 +85,7 @@ def test_what_is_unpacked_is_whole_or_too_large(data: bytes, size: int, limit: i
         assert len(data) <= limit
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.text("x", max_size=8), st.integers(0, 5))))
 def test_a_cache_is_never_too_large_and_never_gives_what_is_too_old(steps: list[tuple[str, str, int]]) -> None:
     now = 0.0

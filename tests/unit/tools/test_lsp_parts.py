@@ -141,9 +141,10 @@ def test_a_document_that_is_gone_is_closed_and_one_that_changed_is_opened(tmp_pa
     documents = Documents({".py": "python"})
     assert methods(documents.catch_up(first, [second, tmp_path / "none.py"])) == ["didOpen", "didOpen"]
     first.unlink()
-    assert methods(documents.catch_up(second)) == ["didClose"]
+    assert methods(documents.catch_up(first)) == ["didClose"]
     with pytest.raises(ToolError, match="does not exist"):
-        documents.catch_up(first)
+        documents.lines(first)
+    assert documents.catch_up(second) == []
 
 
 def test_only_so_many_documents_stay_open_and_the_one_asked_for_does(tmp_path: Path) -> None:
@@ -160,10 +161,11 @@ def test_only_so_many_documents_stay_open_and_the_one_asked_for_does(tmp_path: P
 def test_what_is_no_text_is_not_opened(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"\0\1")
-    with pytest.raises(ToolError, match="binary"):
-        Documents({}).catch_up(file)
-    with pytest.raises(ToolError, match="directory"):
-        Documents({}).catch_up(tmp_path)
+    documents = Documents({})
+    for path, why in ((file, "binary"), (tmp_path, "directory")):
+        assert documents.catch_up(path) == []
+        with pytest.raises(ToolError, match=why):
+            documents.lines(path)
 
 
 def test_changes_are_seen_outside_of_hidden_and_installed_folders(tmp_path: Path) -> None:

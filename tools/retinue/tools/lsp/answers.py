@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +16,8 @@ from retinue.tools.lsp.uris import path_of
 from retinue.tools.ports import LanguageEntry
 
 T = TypeVar("T")
+
+_DEEPEST = 100
 
 LineOf = Callable[[Path, int], str]
 """The text of one line, counted from 0; empty where it cannot be read."""
@@ -77,7 +80,7 @@ class Reader:
         yield self._entry(
             uri, each.selection_range.start, name=each.name, kind=kind, detail=each.detail or "", depth=depth
         )
-        for child in each.children or ():
+        for child in (each.children or ()) if depth < _DEEPEST else ():
             yield from self._symbol(child, uri, depth + 1)
 
     def _item(self, each: protocol.CallHierarchyItem, start: protocol.Position | None = None) -> LanguageEntry:
@@ -96,7 +99,7 @@ class Reader:
         line = self._line_of(path, start.line) if path is not None and self._encoding != "utf-32" else ""
         column = from_units(line, start.character, self._encoding) if line else start.character
         return LanguageEntry(
-            file=str(path) if path is not None else uri,
+            file=os.fsencode(path).decode("utf-8", "replace") if path is not None else uri,
             line=start.line + 1,
             character=column + 1,
             name=name,

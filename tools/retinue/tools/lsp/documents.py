@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,9 +37,12 @@ class Documents:
         self._languages = languages
         self._most = most
         self._open: OrderedDict[Path, _Open] = OrderedDict()
+        self._refused: dict[Path, str] = {}
 
     def lines(self, file: Path) -> list[str]:
-        """Of a file that is open."""
+        """ToolError for a file that could not be opened."""
+        if file not in self._open:
+            raise ToolError(self._refused.get(file, f"{file} is not open."))
         return self._open[file].text.split("\n")
 
     def version(self, file: Path) -> int:
@@ -49,16 +51,16 @@ class Documents:
     def catch_up(self, file: Path, changed: Iterable[Path] = ()) -> list[Notification]:
         """What to tell the server before it is asked about `file`: first what became of all that is open.
 
-        Files that changed on disk are opened too: many servers look at the disk only after a while.
+        Files that changed on disk are opened too: many servers look at the disk only after a while. Of what cannot be
+        opened nothing is told; `lines` says why.
         """
+        self._refused.clear()
         told = [news for path in list(self._open) for news in self._refresh(path)]
-        for path in changed:
+        for path in (*changed, file):
             if path not in self._open:
-                with suppress(ToolError):
-                    told += self._opened(path)
-        if file not in self._open:
-            told += self._opened(file)
-        self._open.move_to_end(file)
+                told += self._opened(path)
+        if file in self._open:
+            self._open.move_to_end(file)
         while len(self._open) > self._most:
             oldest, _ = self._open.popitem(last=False)
             told.append(_closed(oldest))
@@ -85,7 +87,11 @@ class Documents:
         ]
 
     def _opened(self, path: Path) -> list[Notification]:
-        stamp, text = _read(path)
+        try:
+            stamp, text = _read(path)
+        except ToolError as error:
+            self._refused[path] = str(error)
+            return []
         self._open[path] = _Open(1, stamp, text)
         language = self._languages.get(path.suffix.lower(), "plaintext")
         document: JsonValue = {"uri": uri_of(path), "languageId": language, "version": 1, "text": text}

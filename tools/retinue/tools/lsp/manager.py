@@ -49,6 +49,7 @@ class LanguageServers:
         }
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
     def extensions(self) -> frozenset[str]:
@@ -77,6 +78,7 @@ class LanguageServers:
     async def close(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
+        self._closed = True
         sessions, self._sessions = list(self._sessions.values()), {}
         await asyncio.gather(*(session.end() for session in sessions), *self._ending)
 
@@ -118,6 +120,9 @@ class LanguageServers:
             except ToolError as error:
                 crashes.note(str(error))
                 raise
+            if self._closed:
+                await session.end()
+                raise ToolError("The agent is ending: no language server is started any more.")
             self._sessions[name] = session
             return session
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -23,6 +24,8 @@ from retinue.tools.lsp.settings import LanguageServer
 from retinue.tools.lsp.uris import uri_of
 from retinue.tools.ports import Confinement, LanguageAnswer, LanguageEntry, LanguageQuestion
 from retinue.tools.threads import in_thread
+
+T = TypeVar("T")
 
 CAPABILITIES = {
     "goToDefinition": "definitionProvider",
@@ -77,6 +80,7 @@ class Session:
         self._capabilities: Mapping[str, JsonValue] = {}
         self._encoding: Encoding = "utf-16"
         self._fresh = True
+        self._telling: set[asyncio.Task[Any]] = set()
 
     @property
     def gone(self) -> bool:
@@ -95,9 +99,9 @@ class Session:
         """ToolError when the server cannot do it or does not answer; ServerGone when it ended meanwhile."""
         self._require(question.operation)
         mark = self._news.mark()
-        told = await self._catch_up(question.file)
+        told, lines = await self._undisturbed(self._catch_up(question.file))
         note = "" if await self._ready() else "The server is still reading the workspace: the answer may be incomplete."
-        found = await self._answered(question, mark if told else -1)
+        found = await self._answered(question, lines, mark if told else -1)
         if not self._seen.complete:
             note = f"{note} The workspace is so large that not every changed file was looked at.".strip()
         return found.model_copy(update={"note": " ".join(part for part in (found.note, note) if part)})
@@ -149,8 +153,20 @@ class Session:
 
     # --- what changed on disk ---
 
-    async def _catch_up(self, file: Path) -> bool:
-        """Tell the server what is new on disk; whether anything was that it has an opinion of."""
+    async def _undisturbed(self, work: Coroutine[None, None, T]) -> T:
+        """Cancellation does not reach it: half of what changed would be taken for told."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._telling.add(task)
+        task.add_done_callback(self._told)
+        return await asyncio.shield(task)
+
+    def _told(self, task: asyncio.Task[Any]) -> None:
+        self._telling.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def _catch_up(self, file: Path) -> tuple[bool, list[str]]:
+        """Tell the server what is new on disk. Whether anything was that it has an opinion of, and the file's lines."""
         async with self._sync:
             seen = await in_thread(watch.look, self._folder, self._suffixes)
             events = watch.changes(self._seen, seen)
@@ -167,7 +183,8 @@ class Session:
                 await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
             for method, params in opened:
                 await self._connection.notify(method, params)
-            return bool(news) or any(self._speaks(path) for path, _ in events)
+            told = bool(news) or any(self._speaks(path) for path, _ in events)
+            return told, self._documents.lines(file)
 
     def _speaks(self, path: str) -> bool:
         return os.path.splitext(path)[1].lower() in self._config.extension_to_language
@@ -186,17 +203,17 @@ class Session:
         if needed and not self._capabilities.get(needed):
             raise ToolError(f"The language server {self.name} has no {operation}.")
 
-    async def _answered(self, question: LanguageQuestion, mark: int) -> LanguageAnswer:
+    async def _answered(self, question: LanguageQuestion, lines: list[str], mark: int) -> LanguageAnswer:
         reader = answers.Reader(self._encoding, _Lines().line)
         uri = uri_of(question.file)
         match question.operation:
             case "goToDefinition" | "findReferences" | "goToImplementation" as operation:
-                params = self._at(question)
+                params = self._at(question, lines)
                 if operation == "findReferences":
                     params["context"] = {"includeDeclaration": True}
                 return self._of(reader.locations(await self._request(_LOCATIONS[operation], params)))
             case "hover":
-                text = answers.hover_text(await self._request("textDocument/hover", self._at(question)))
+                text = answers.hover_text(await self._request("textDocument/hover", self._at(question, lines)))
                 return LanguageAnswer(server=self.name, text=text)
             case "documentSymbol":
                 found = await self._request("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
@@ -205,12 +222,12 @@ class Session:
                 found = await self._request("workspace/symbol", {"query": question.query})
                 return self._of(reader.symbols(found, uri))
             case "prepareCallHierarchy" | "incomingCalls" | "outgoingCalls":
-                return await self._calls(question, reader)
+                return await self._calls(question, lines, reader)
             case "diagnostics":
                 return await self._diagnostics(question.file, reader, mark)
 
-    async def _calls(self, question: LanguageQuestion, reader: answers.Reader) -> LanguageAnswer:
-        found = await self._request("textDocument/prepareCallHierarchy", self._at(question))
+    async def _calls(self, question: LanguageQuestion, lines: list[str], reader: answers.Reader) -> LanguageAnswer:
+        found = await self._request("textDocument/prepareCallHierarchy", self._at(question, lines))
         if question.operation == "prepareCallHierarchy":
             return self._of(reader.items(found))
         incoming = question.operation == "incomingCalls"
@@ -259,8 +276,7 @@ class Session:
     def _of(self, entries: tuple[LanguageEntry, ...]) -> LanguageAnswer:
         return LanguageAnswer(server=self.name, entries=entries)
 
-    def _at(self, question: LanguageQuestion) -> dict[str, JsonValue]:
-        lines = self._documents.lines(question.file)
+    def _at(self, question: LanguageQuestion, lines: list[str]) -> dict[str, JsonValue]:
         if question.line > len(lines):
             raise ToolError(f"{question.file} has only {len(lines)} lines.")
         line = lines[question.line - 1]

@@ -63,6 +63,9 @@ class Limits:
     max_redirects: int = MAX_REDIRECTS
 
 
+DEFAULT_LIMITS = Limits()
+
+
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Asks the system. ToolError when the name has no address."""
     try:
