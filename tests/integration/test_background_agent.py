@@ -189,7 +189,7 @@ async def test_an_agent_is_answered_at_once_and_woken_by_the_end(tmp_path: Path)
         (at.work / "go").touch()
         assert (await at.rests(4)).background == {}
         told = at.inputs()
-        assert f'<task-notification task_id="{task}" status="failed">' in told
+        assert f'<task-notification kind="background_end" task_id="{task}" status="failed">' in told
         assert "has failed with exit code 3" in told
         assert "the result" in told
         assert at.notifications() == 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retinue.agents.history import Conversation
+from retinue.agents.mail.envelopes import end_of
 from retinue.agents.records import (
     AgentRecord,
     MailStored,
@@ -209,6 +210,7 @@ def _mail(records: Iterable[Record], *, done: bool) -> list[str]:
     stored: dict[str, str] = {}
     used = Counter[str]()
     ended: set[str] = set()
+    told: set[str] = set()
     for record in records:
         typed = parse_agent_record(record.kind, record.body)
         if isinstance(gone := _team(record), AgentEnded):
@@ -220,9 +222,12 @@ def _mail(records: Iterable[Record], *, done: bool) -> list[str]:
         if isinstance(typed, RequestSent):
             wrong += _taken(record.writer, typed.mail, stored)
             used.update(typed.mail)
+        if isinstance(typed, ToolFinished):
+            told.update(map(end_of, typed.result.told))
     wrong += [f"mail {mail} to {stored.get(mail)} was read {n} times" for mail, n in used.items() if n > 1]
     if done:
-        lost = [mail for mail, recipient in stored.items() if mail not in used and recipient not in ended]
+        read = used.keys() | told
+        lost = [mail for mail, recipient in stored.items() if mail not in read and recipient not in ended]
         wrong += [f"mail {mail} to {stored[mail]} was never read" for mail in lost]
     return wrong
 

@@ -135,7 +135,7 @@ def _ended(body: BackgroundEnd) -> str:
 
 
 def _notification(body: BackgroundEnd) -> str:
-    attributes = f'task_id="{escape(one_line(body.task.id))}" status="{body.task.status}"'
+    attributes = f'kind="{body.kind}" task_id="{escape(one_line(body.task.id))}" status="{body.task.status}"'
     return f"<task-notification {attributes}>\n{for_model(for_terminal(_ended(body)))}\n</task-notification>"
 
 

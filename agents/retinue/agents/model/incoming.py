@@ -13,7 +13,7 @@ from typing import Literal
 from retinue.agents.model.messages import AssistantMessage, Message, TextBlock, ToolResultBlock, ToolUseBlock
 from retinue.agents.model.script import Matcher, compiled
 
-_MAIL = re.compile(r"<teammate-message\b([^>]*)>\n?(.*?)\n?</teammate-message>", re.DOTALL)
+_MAIL = re.compile(r"<(teammate-message|task-notification)\b([^>]*)>\n?(.*?)\n?</\1>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
@@ -87,8 +87,8 @@ def _parts_of(text: str) -> Iterable[Part]:
     for found in _MAIL.finditer(text):
         if before := text[rest : found.start()].strip():
             yield Part("text", before)
-        attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[1])}
-        yield Part("mail", found[2], attributes.get("teammate_id", ""), mail_kind=attributes.get("kind", ""))
+        attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[2])}
+        yield Part("mail", found[3], attributes.get("teammate_id", ""), mail_kind=attributes.get("kind", ""))
         rest = found.end()
     if after := text[rest:].strip():
         yield Part("text", after)

@@ -44,4 +44,5 @@ def may_be_detached(command: str) -> bool:
     reading = read(command)
     if reading.status == "broken":
         return False
-    return not reading.parts or reading.parts[0].program.rsplit("/", 1)[-1] != "sleep"
+    first = reading.parts[0].inner if reading.parts else ()
+    return not first or first[0].value.rsplit("/", 1)[-1] != "sleep"
