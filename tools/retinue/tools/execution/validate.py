@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from retinue.tools.base import AnyTool, ToolInput
+from retinue.tools.base import AnyTool, RawInput, ToolInput
 from retinue.tools.execution.calls import ToolCall
 from retinue.tools.registry.pool import ToolPool
 from retinue.tools.text import for_model, one_line
@@ -27,11 +27,20 @@ def parse(tool: AnyTool, call: ToolCall) -> ToolInput | str:
             f"InputValidationError: the input of {tool.name} is no valid JSON object. "
             f"Send the whole call again with complete JSON. What came: {found or '(nothing)'}"
         )
+    if issubclass(tool.Input, RawInput):
+        return _raw(tool, call)
     try:
         parsed: ToolInput = tool.Input.model_validate(call.input)
     except ValidationError as error:
         return _explained(tool, error)
     return parsed
+
+
+def _raw(tool: AnyTool, call: ToolCall) -> ToolInput | str:
+    from retinue.tools.execution.raw import parse_raw  # here, because few agents have such tools
+
+    found = parse_raw(tool, call.input)
+    return _listed(tool, found) if isinstance(found, list) else found
 
 
 def unknown_tool(name: str, pool: ToolPool) -> str:
@@ -50,8 +59,12 @@ def _explained(tool: AnyTool, error: ValidationError) -> str:
     lines = [_line(problem) for problem in problems[:_SHOWN_PROBLEMS]]
     if len(problems) > _SHOWN_PROBLEMS:
         lines.append(f"and {len(problems) - _SHOWN_PROBLEMS} more")
+    return _listed(tool, [f"- {line}" for line in lines])
+
+
+def _listed(tool: AnyTool, lines: list[str]) -> str:
     count = "this problem" if len(lines) == 1 else "these problems"
-    return "\n".join([f"InputValidationError: {tool.name} has {count} with its input:", *(f"- {ln}" for ln in lines)])
+    return "\n".join([f"InputValidationError: {tool.name} has {count} with its input:", *lines])
 
 
 def _line(problem: ErrorDetails) -> str:
