@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -428,6 +429,39 @@ async def test_a_file_that_was_deleted_at_the_last_moment_stays_deleted(
     with pytest.raises(ToolError, match="was changed by somebody else just now"):
         await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
     assert os.listdir(ctx.root) == []
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from retinue.tools.files import disk
+filled = disk._fill
+def fill(*given):
+    filled(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+disk._fill = fill
+path = pathlib.Path(sys.argv[1])
+disk.replace(path, b"half", disk.take(path))
+"""
+
+
+@pytest.mark.parametrize("name", ["a.txt", "new.txt"])
+async def test_who_is_killed_while_writing_leaves_the_old_file_and_nothing_else(ctx: ToolContext, name: str) -> None:
+    (ctx.root / "a.txt").write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(ctx.root / name)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (ctx.root / "a.txt").read_text() == "old"
+    assert os.listdir(ctx.root) == ["a.txt"]
+
+
+async def test_where_files_without_a_name_are_unknown_writing_works_as_well(
+    ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "_TMPFILE", os.O_DIRECTORY)
+    file = await seen(ctx, "a.txt", b"before")
+    await use(Edit(), ctx, file_path="a.txt", old_string="before", new_string="after")
+    await use(Write(), ctx, file_path="b/c.txt", content="new")
+    assert (file.read_text(), (ctx.root / "b/c.txt").read_text()) == ("after", "new")
+    assert sorted(p.name for p in ctx.root.rglob("*")) == ["a.txt", "b", "c.txt"]
 
 
 async def test_other_names_of_the_same_file_keep_what_they_had(ctx: ToolContext) -> None:

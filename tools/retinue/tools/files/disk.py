@@ -16,6 +16,8 @@ from retinue.tools.files.state import Seen
 from retinue.tools.files.swap import exchange
 
 MAX_EDIT_BYTES = 1024 * 1024 * 1024
+_TMPFILE: int = getattr(os, "O_TMPFILE", os.O_DIRECTORY)
+"""Where it is unknown, a folder is opened for writing, which fails."""
 
 
 class TooLarge(ToolError):
@@ -92,11 +94,7 @@ def replace(path: Path, data: bytes, before: Snapshot | None) -> Snapshot:
     temporary = path.with_name(f".retinue-{os.urandom(8).hex()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        try:
-            written = _fill(descriptor, data, before)
-        finally:
-            os.close(descriptor)
+        written = _unnamed(temporary, data, before) or _named(temporary, data, before)
         _place(path, temporary, before)
     except OSError as error:
         raise ToolError(f"Cannot write {path}: {error.strerror}.") from None
@@ -104,6 +102,30 @@ def replace(path: Path, data: bytes, before: Snapshot | None) -> Snapshot:
         with suppress(OSError):
             os.unlink(temporary)
     return Snapshot(data, written)
+
+
+def _unnamed(temporary: Path, data: bytes, before: Snapshot | None) -> os.stat_result | None:
+    """Gets its name when it is whole: who is killed before leaves nothing behind. None where that cannot be done."""
+    try:
+        descriptor = os.open(temporary.parent, _TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return None
+    try:
+        written = _fill(descriptor, data, before)
+        os.link(f"/proc/self/fd/{descriptor}", temporary)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return written
+
+
+def _named(temporary: Path, data: bytes, before: Snapshot | None) -> os.stat_result:
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        return _fill(descriptor, data, before)
+    finally:
+        os.close(descriptor)
 
 
 def _fill(descriptor: int, data: bytes, before: Snapshot | None) -> os.stat_result:
