@@ -20,7 +20,7 @@ from retinue.tools.web.client import Elsewhere, Limits, Page
 from retinue.tools.web.fetch.tool import WebFetch, WebFetchInput, WebFetchOutput
 from retinue.tools.web.settings import WebSettings
 from retinue.tools.web.urls import Target, parse
-from support.calls import context
+from support.calls import call, context, pipeline, run
 from support.web_server import Asked, WebServer, answer, redirect, web_server
 
 QUICK = Limits(max_bytes=100_000, timeout_s=5, connect_s=2, max_redirects=3)
@@ -376,3 +376,16 @@ async def test_by_default_the_tool_reaches_no_local_server(server: WebServer, tm
     with pytest.raises(ToolError, match="this machine"):
         await use(WebFetch(), context(tmp_path), server.url)
     assert server.asked == []
+
+
+async def test_through_the_pipeline_a_long_page_is_put_aside_whole(server: WebServer, tmp_path: Path) -> None:
+    server.routes["/"] = answer(b"word " * 18_000, "text/plain")
+    line = pipeline(WebFetch(), folder=tmp_path / "results")
+    found = await run(line, call("WebFetch", url=server.url, prompt="?"), scene(server, tmp_path))
+    assert not found.is_error
+    assert found.content.startswith("<persisted-output>")
+    assert found.spilled_to is not None
+    assert Path(found.spilled_to).read_text().count("word") == 18_000
+    refused = await run(line, call("WebFetch", url="http://127.1/", prompt="?"), scene(server, tmp_path))
+    assert refused.is_error
+    assert "four decimal numbers" in refused.content

@@ -80,7 +80,7 @@ async def fetch(
     *,
     local_hosts: frozenset[str] = frozenset(),
     resolver: Resolve = resolve,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
     tls: ssl.SSLContext | None = None,
 ) -> Page | Elsewhere:
     """Follows redirects within the host. ToolError for what cannot be, or may not be, fetched."""
