@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from retinue.tools.base import Decision, OnProgress, Subject, ToolContext, ToolResult, Traits, Validation
+from retinue.tools.base import AnyTool, Decision, OnProgress, Subject, ToolContext, ToolResult, Traits, Validation
 from retinue.tools.errors import ToolError
 from retinue.tools.execution.calls import Lease
 from retinue.tools.execution.errors_of import error_class_of
-from retinue.tools.execution.streaming import StreamingExecutor
+from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.execution.streaming import StreamingExecutor, run_all
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.decide import Mode
-from retinue.tools.permissions.rules import Anchors, RuleBook
+from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from support.calls import SAFE, Said, Silent, Surroundings, Words, call, context, pipeline, run, settle, tool
 
 
@@ -32,6 +35,53 @@ async def test_a_tool_that_says_nothing_is_never_approved_by_itself(mode: Mode) 
     policy = PermissionPolicy((Rights(RuleBook((), Anchors(ctx.root, ctx.root)), mode),))
     decision = await policy.decide(Silent(), Words(), ctx, forced_ask=None)
     assert decision.behavior == "deny"
+
+
+class Yes:
+    """A classifier that would allow everything, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def classify(self, tool: AnyTool, text: str, ctx: ToolContext) -> Decision:
+        self.asked.append(text)
+        return Decision("allow", "looks fine")
+
+
+def guarded(tool: AnyTool, folder: Path, *allow: str) -> tuple[Pipeline, Surroundings, Yes]:
+    """The real pipeline with the real chain: nothing allows what is not in `allow`, but for a willing classifier."""
+    around, yes = Surroundings(), Yes()
+    line = pipeline(tool, around=around, folder=folder, classifier=yes)
+    book = RuleBook.of([RuleTexts(allow=allow)], Anchors(folder, folder))
+    return replace(line, permissions=PermissionPolicy((Rights(book),))), around, yes
+
+
+async def test_a_tool_that_says_nothing_goes_the_strictest_way_through_the_real_pipeline(tmp_path: Path) -> None:
+    denied, _, yes = guarded(Silent(), tmp_path)
+    end = await run(denied, call(text="x"))
+    assert (end.denied, end.ran, yes.asked) == (True, False, [])  # asked, and not by the classifier
+    allowed, around, yes = guarded(Silent(), tmp_path, "Silent")
+    end = await run(allowed, call(text="x" * 50_001))
+    assert "lease exclusive" in around.log  # alone
+    assert "<persisted-output>" in end.content  # within the default limit
+    assert yes.asked == []
+
+
+async def test_calls_of_a_tool_that_says_nothing_run_one_after_the_other(tmp_path: Path) -> None:
+    running: list[int] = []
+
+    class Slow(Silent):
+        async def call(self, args: Words, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Said]:
+            running.append(args.count)
+            await asyncio.sleep(0)
+            assert running == [args.count]
+            running.clear()
+            return ToolResult(Said(text=str(args.count)))
+
+    line, _, _ = guarded(Slow(), tmp_path, "Silent")
+    calls = [call("Silent", f"c{n}", count=n) for n in range(5)]
+    results, _ = await run_all(line, context(), calls)
+    assert [(each.content, each.is_error) for each in results] == [(str(n), False) for n in range(5)]
 
 
 async def test_a_tool_that_says_nothing_runs_alone_and_under_an_exclusive_lease() -> None:
