@@ -149,6 +149,8 @@ def _row(
                 process = await asyncio.create_subprocess_exec(*command, cwd=root, stdout=subprocess.PIPE)
                 await process.communicate()
                 theirs[name].append(time.perf_counter() - start)
+                if process.returncode not in (0, 1):
+                    raise SystemExit(f"{' '.join(command[:3])} failed in {root}: it must be a git repository")
         return mine[1:], {name: times[1:] for name, times in theirs.items()}
 
     mine, theirs = asyncio.run(turns())
