@@ -66,7 +66,21 @@ def uncovered(survey: Survey) -> str | None:
         for tail in _all_tails(words):
             if (name := _uncovered_program(tail)) is not None:
                 return name
+    named = _NAMES.search(plain)
+    if named is not None and any(_runs_text(tail) for words, _ in survey.commands for tail in inner_starts(words)):
+        return named[0]
     return None
+
+
+def _runs_text(words: Sequence[Word]) -> bool:
+    """Whether what these words run may stand anywhere in the text: in a variable, an alias, or what a shell is fed."""
+    program, rest = words[0], words[1:]
+    name = _base(program.value)
+    if program.traits & (Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI) or name == "alias":
+        return True
+    if name == "env":
+        return any(word.value.startswith(("-S", "--split-string")) for word in rest)
+    return name in SHELLS and all(word.value.startswith("-") for word in rest)
 
 
 def _may_hide_a_name(survey: Survey) -> bool:
@@ -83,6 +97,9 @@ def _all_tails(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
         yield tail
         if name in SHELLS:
             yield from (tail[i:] for i in range(1, len(tail)))
+        elif name == "env":
+            glued = (word for word in tail if word.value.startswith("-S") and len(word.value) > 2)
+            yield from ((word._replace(value=word.value[2:].split(" ")[0]),) for word in glued)
         elif name in _LAUNCHERS:
             yield from _behind(tail, _RUNS)
 

@@ -100,6 +100,8 @@ def _is_edit(part: Part, where: Place) -> bool:
     except NotListed:
         return False
     paths = scanned.arguments if entry.args == "paths" else _edited(entry, scanned)
+    if entry.name == "cp" and any(word.value.endswith(("/.", "/..")) or word.value == "." for word in paths[:-1]):
+        return False  # what lands is all that lies there, whatever it is called
     return bool(paths) and all(outside(word, where) is None for word in (*paths, *scanned.files))
 
 
