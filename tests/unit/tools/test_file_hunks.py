@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +58,23 @@ def test_a_large_file_changed_in_many_places_is_compared_line_by_line() -> None:
     found = hunks("\n".join(before), "\n".join(after))
     assert [hunk.old_start + CONTEXT for hunk in found] == [5_001, 15_001, 25_001]
     assert applied(before, found) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["x"] * 1_000, ["x", "z"] * 500),
+        (["x"] * 20_000, ["x", "z"] * 20_000),
+        ([f"{n % 100}" for n in range(1_000)], [f"{n % 101}" for n in range(1_000)]),
+        ([f"{n}" for n in range(1_000)], [f"{n}" for n in reversed(range(1_000))]),
+        (["x"] * 9_000_000, ["y"]),
+    ],
+)
+def test_texts_that_are_made_to_be_compared_for_long_are_not(before: list[str], after: list[str]) -> None:
+    start = time.process_time()
+    found = hunks("\n".join(before), "\n".join(after))
+    assert time.process_time() - start < 5
+    assert bool(found) == (len(before) < 1_000_000)
 
 
 def test_what_is_too_much_is_left_out_and_counted() -> None:

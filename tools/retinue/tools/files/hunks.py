@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -9,8 +10,10 @@ from pydantic import BaseModel, ConfigDict
 CONTEXT = 3
 MAX_LINES = 400
 MAX_CHARS = 500
-_COMPARED = 2_000
-"""Lines that are compared each with each; for more it would take too long."""
+MAX_TEXT = 8_000_000
+_COMPARED = 1_000
+_PAIRS = 20_000
+"""So many lines, and so many pairs of equal lines, are matched with each other; for more it would take too long."""
 
 Span = tuple[int, int, int, int]
 
@@ -29,7 +32,12 @@ class Hunk(BaseModel):
 
 
 def hunks(before: str, after: str) -> tuple[Hunk, ...]:
-    """In the order of the file; as many as fit into `MAX_LINES` lines, but at least the beginning of the first."""
+    """In the order of the file; as many as fit into `MAX_LINES` lines, but at least the beginning of the first.
+
+    None of a text that is larger than `MAX_TEXT` characters.
+    """
+    if max(len(before), len(after)) > MAX_TEXT:
+        return ()
     old, new = before.splitlines(), after.splitlines()
     result: list[Hunk] = []
     room = MAX_LINES
@@ -49,7 +57,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Span]:
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     if not a and not b:
         return
-    if len(a) <= _COMPARED and len(b) <= _COMPARED:
+    if _can_be_matched(a, b):
         from difflib import SequenceMatcher  # here, because it is slow to import
 
         for tag, i, j, k, n in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -59,6 +67,13 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Span]:
         yield from ((i, i + 1, i, i + 1) for i in range(head, head + len(a)) if old[i] != new[i])
     else:
         yield head, len(old) - tail, head, len(new) - tail
+
+
+def _can_be_matched(a: Sequence[str], b: Sequence[str]) -> bool:
+    if max(len(a), len(b)) > _COMPARED:
+        return False
+    there = Counter(b)
+    return sum(count * there[line] for line, count in Counter(a).items()) <= _PAIRS
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
