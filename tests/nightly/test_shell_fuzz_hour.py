@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.nightly, pytest.mark.live, pytest.mark.timeout(3 * 360
 
 BUDGET_S = float(os.environ.get("RETINUE_SHELL_FUZZ_S", "3600"))
 SEED = int(os.environ.get("RETINUE_SHELL_FUZZ_SEED", "1000"))
+CASES = os.environ.get("RETINUE_SHELL_FUZZ_CASES")
+"""A file with further seeds: a JSON object a line, each with a `command`."""
 STRETCH_S = 240.0
 SHARES: tuple[tuple[Shell | str, float], ...] = (("bash", 0.5), ("zsh", 0.2), ("words", 0.1), ("texts", 0.2))
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -93,7 +96,7 @@ def test_an_hour_of_commands_and_texts_finds_nothing() -> None:
 
 
 def stretch(what: str, seed: int, seconds: float, tally: Tally) -> None:
-    grammar = Grammar(seed, builtin_table())
+    grammar = Grammar(seed, builtin_table(), further_seeds())
     if what == "texts":
         until = time.monotonic() + seconds
         for text in hard_texts(seed, grammar):
@@ -110,6 +113,12 @@ def stretch(what: str, seed: int, seconds: float, tally: Tally) -> None:
         else:
             campaign.fuzz(seconds, "zsh" if what == "zsh" else "bash")
         tally.add(campaign, seed)
+
+
+def further_seeds() -> list[str]:
+    if CASES is None:
+        return []
+    return [str(json.loads(line)["command"]) for line in Path(CASES).read_text().splitlines() if line.strip()]
 
 
 def written(tally: Tally, today: str, last: int, seconds: float) -> str:

@@ -76,8 +76,12 @@ class Campaign:
             seen.add(command)
             self.generated += 1
             verdict = self.judge(command, shell)
-            if verdict.outcome == "read-only":
+            if verdict.outcome == "read-only" and self._runnable(verdict):
                 yield command, verdict
+
+    def _runnable(self, verdict: Verdict) -> bool:
+        """Without programs that this machine lacks, or that only say their version and take long for it."""
+        return all(part.inner and part.inner[0].value in self.grammar.known for part in verdict.parts)
 
     def fuzz(self, budget_s: float, shell: Shell = "bash", on_finding: Callable[[Finding], None] | None = None) -> None:
         """Batches until the time is over. Stops early after many findings: they are then mostly one."""

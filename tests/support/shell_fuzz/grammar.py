@@ -44,6 +44,7 @@ class Grammar:
         slow = {name for name, entry in table.items() if entry.args in VERSIONS} - QUICK_VERSIONS
         top = sorted({name.partition(" ")[0] for name in table} - LEFT_OUT - slow)
         self.programs = [name for name in top if name in BUILTINS or shutil.which(name, path=SEARCH_PATH)]
+        self.known = frozenset((*self.programs, "xargs", "noglob"))
         self.subs = {
             name: sorted(key.partition(" ")[2] for key in table if key.startswith(f"{name} ")) for name in self.programs
         }

@@ -29,8 +29,8 @@ _OF_PROCESSES = frozenset(("ps", "pgrep", "w", "uptime", "pstree", "lsof", "ss",
 """They look at every process, also where they then show little of it."""
 _OF_PLACES = {"whereis": "/etc"}
 """Directories of the system that a program looks through for names."""
-_TEMPORARY = "tac"
-"""It copies what it cannot read backwards to a file of its own among the temporary ones, and removes that at once."""
+_TEMPORARY = frozenset(("tac", "sort"))
+"""They put what does not fit into files of their own among the temporary ones, and remove those at once."""
 
 
 class Fault(NamedTuple):
@@ -88,7 +88,7 @@ def _programs(verdict: Verdict) -> frozenset[str]:
 
 
 def _touched(found: Iterable[Act], scene: Scene, programs: frozenset[str]) -> Iterator[Fault]:
-    temporary = str(scene.root / "tmp" / "tac") if _TEMPORARY in programs else "\0"
+    temporary = tuple(str(scene.root / "tmp" / program) for program in _TEMPORARY & programs)
     places = frozenset(folder for program, folder in _OF_PLACES.items() if program in programs)
     if "pwd" in programs:  # zsh finds its place by climbing
         places |= {str(folder) for folder in scene.project.parents}
@@ -108,11 +108,11 @@ def _touched(found: Iterable[Act], scene: Scene, programs: frozenset[str]) -> It
 
 def _outside(path: str, scene: Scene, looks: bool, places: frozenset[str]) -> str | None:
     project = str(scene.project)
-    if path == project or path.startswith(f"{project}/"):
+    if path == project or path.startswith(f"{project}/") or path in places:
         return None
     if path in _CANARIES or path.startswith(str(scene.root)):
         return None if path == str(scene.git_config) else "outside the working directory"
-    if path in places or (looks and (path == "/" or path.startswith("/proc/"))):
+    if looks and (path == "/" or path.startswith("/proc/")):
         return None
     if path.endswith("environ"):
         return "the environment of a process"
