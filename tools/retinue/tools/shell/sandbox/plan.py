@@ -8,7 +8,7 @@ an empty folder: that git does not show, whatever the name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -89,10 +89,9 @@ def plan(policy: SandboxPolicy, kinds: Mapping[Path, Kind]) -> Plan:
     return Plan(tuple(ordered), tuple(made))
 
 
-def nearest(path: Path, entries: Iterable[Path]) -> Path | None:
+def nearest(path: Path, entries: Container[Path]) -> Path | None:
     """The deepest of `entries` that holds `path`."""
-    above = [entry for entry in entries if entry in path.parents]
-    return max(above, key=lambda entry: len(entry.parts), default=None)
+    return next((folder for folder in path.parents if folder in entries), None)
 
 
 def _matters(access: Access, outer: Access, kind: Kind) -> bool:
