@@ -22,6 +22,8 @@ FIELDS = {
         | {"multiline"},
     ),
     "Bash": ({"command"}, {"timeout", "description", "run_in_background", "dangerouslyDisableSandbox"}),
+    "TaskOutput": ({"task_id"}, {"block", "timeout"}),
+    "TaskStop": (set(), {"task_id", "shell_id"}),
     "Agent": ({"description", "prompt"}, {"subagent_type", "model"}),
     "SendMessage": ({"to", "message"}, {"summary"}),
     "TaskCreate": ({"subject", "description"}, {"activeForm", "metadata"}),
@@ -36,7 +38,7 @@ FIELDS = {
     "LSP": ({"operation", "filePath"}, {"line", "character", "query"}),
 }
 TOOLS = {tool.name: tool for tool in builtin_tools()}
-LIMITS = {"Bash": 30_000, "Grep": 20_000, "WebFetch": 100_000, "Read": None}
+LIMITS = {"Bash": 30_000, "TaskOutput": 30_000, "Grep": 20_000, "WebFetch": 100_000, "Read": None}
 
 
 def test_there_is_one_of_each_and_nothing_else() -> None:
@@ -77,7 +79,7 @@ def example(tool: AnyTool) -> object:
 def test_only_what_reads_is_read_only_and_side_by_side() -> None:
     safe = {name for name, tool in TOOLS.items() if tool.is_concurrency_safe(example(tool))}
     reading = {name for name, tool in TOOLS.items() if tool.is_read_only(example(tool))}
-    assert reading == {"WebFetch", "WebSearch", "LSP"} | {"Read", "Glob", "Grep", "TaskGet", "TaskList"}
+    assert reading == {"WebFetch", "WebSearch", "LSP"} | {"Read", "Glob", "Grep", "TaskGet", "TaskList", "TaskOutput"}
     assert safe == reading | {"Agent"}
 
 
@@ -103,6 +105,8 @@ def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
         "TaskCreate",
         "TaskGet",
         "TaskList",
+        "TaskOutput",
+        "TaskStop",
         "TaskUpdate",
     }
     assert {name for name, tool in TOOLS.items() if not tool.needs_lease} == idempotent

@@ -38,6 +38,7 @@ class TaskOutput(Tool[TaskOutputInput, TaskOutputOutput]):
     group = "shell"
     search_hint = "output of a background command"
     max_result_chars = MAX_RESULT_CHARS
+    idempotent = True
     needs_lease = False
     deadline_s = None
 

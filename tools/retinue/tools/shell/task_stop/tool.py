@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
-
-from retinue.tools.base import Decision, OnProgress, Tool, ToolContext, ToolData, ToolInput, ToolResult, Traits
+from retinue.tools.base import (
+    Decision,
+    OnProgress,
+    Refused,
+    Tool,
+    ToolContext,
+    ToolData,
+    ToolInput,
+    ToolResult,
+    Traits,
+    Validation,
+)
 from retinue.tools.shell.background.finding import ALLOWED, found
 from retinue.tools.shell.background.ports import BackgroundTask
 from retinue.tools.shell.background.words import standing
 from retinue.tools.text import one_line
 
+_NAMELESS = 1
+
 
 class TaskStopInput(ToolInput):
     task_id: str | None = Field(None, description="The id that Bash answered")
     shell_id: str | None = Field(None, description="Deprecated: use task_id")
-
-    @model_validator(mode="after")
-    def _names_one(self) -> Self:
-        if not self.named:
-            raise ValueError("task_id is missing")
-        return self
 
     @property
     def named(self) -> str:
@@ -51,6 +56,9 @@ class TaskStop(Tool[TaskStopInput, TaskStopOutput]):
 
     def title(self, args: TaskStopInput) -> str:
         return f"Stop task {one_line(args.named, 60)}"
+
+    async def validate_input(self, args: TaskStopInput, ctx: ToolContext) -> Validation:
+        return None if args.named else Refused("task_id is missing.", _NAMELESS)
 
     async def check_permissions(self, args: TaskStopInput, ctx: ToolContext) -> Decision | None:
         return ALLOWED
