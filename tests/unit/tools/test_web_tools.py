@@ -38,7 +38,12 @@ async def test_a_bad_url_is_refused_before_anybody_is_asked(url: str) -> None:
     verdict = await WebFetch().validate_input(ask_for(url), context())
     assert isinstance(verdict, Refused)
     assert verdict.code == 1
-    assert WebFetch().subject(ask_for(url), context()) == NameSubject()
+    denied = await WebFetch().check_permissions(ask_for(url), context())
+    assert denied is not None
+    assert denied.behavior == "deny"
+    subject = WebFetch().subject(ask_for(url), context())
+    assert isinstance(subject, NameSubject)
+    assert subject.name == ""
 
 
 async def test_the_host_that_rules_are_asked_about_is_in_one_form() -> None:

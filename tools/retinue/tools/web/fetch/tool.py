@@ -109,7 +109,10 @@ class WebFetch(Tool[WebFetchInput, WebFetchOutput]):
         return None
 
     async def check_permissions(self, args: WebFetchInput, ctx: ToolContext) -> Decision | None:
-        host = _target(args, ctx).host
+        try:
+            host = _target(args, ctx).host
+        except ToolError as error:
+            return Decision("deny", str(error), "url")
         if host in PREAPPROVED:
             return Decision("allow", f"{host} is public documentation", "preapproved host")
         return Decision("ask", f"a page of {host} would be fetched", "network")
