@@ -12,7 +12,7 @@ from support.shell_fuzz.endurance import LIMIT_MS, analyse_all_ways, slow
 from support.shell_fuzz.grammar import Grammar
 from support.shell_fuzz.texts import hard_texts
 
-COUNT, SEED = 1_000, 4
+COUNT, SEED = 500, 4
 GROSS = 2.0
 """A busy machine takes longer for the same work, also in processor time."""
 

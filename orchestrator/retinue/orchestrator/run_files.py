@@ -49,6 +49,8 @@ GIT_CONFIG = """\
 	auto = 0
 [repack]
 	updateServerInfo = false
+[diff]
+	autoRefreshIndex = false
 [advice]
 	detachedHead = false
 """

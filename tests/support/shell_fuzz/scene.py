@@ -96,7 +96,7 @@ class Scene:
             spec_env={},
             git_config=self.git_config,
             git_ceilings=(self.home,),
-        ) | {"GIT_OPTIONAL_LOCKS": "0"}
+        )
 
     def state(self) -> dict[str, str]:
         """Of all that lies in the scene: rights, times, contents."""

@@ -69,6 +69,7 @@ def test_of_a_hostile_environment_only_search_path_and_language_come_through() -
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/state/gitconfig",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
         "GIT_AUTHOR_NAME": "fixer",
         "GIT_AUTHOR_EMAIL": "fixer@retinue.invalid",
         "GIT_COMMITTER_NAME": "fixer",

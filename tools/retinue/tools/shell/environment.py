@@ -68,6 +68,8 @@ def tool_environment(
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(git_config),
         "GIT_TERMINAL_PROMPT": "0",
+        # What only looks must not write the index, nor hold it while a commit beside it wants it.
+        "GIT_OPTIONAL_LOCKS": "0",
         **_ceilings(git_ceilings),
     }
 
