@@ -22,6 +22,7 @@ class Machine:
     refs: frozenset[str] = frozenset({"HEAD", "main"})
     dirty: bool = False
     files: frozenset[str] = frozenset({"specs/s.yaml"})
+    folders: frozenset[str] = frozenset({"/srv/cache"})
     asked: list[Path] = field(default_factory=list)
 
     def is_repository(self, path: Path) -> bool:
@@ -36,6 +37,9 @@ class Machine:
 
     def file_exists(self, path: Path) -> bool:
         return str(path) in self.files
+
+    def folder_exists(self, path: Path) -> bool:
+        return str(path) in self.folders
 
 
 def report(text: str, machine: Machine) -> EnvironmentReport:
@@ -104,3 +108,15 @@ def test_a_dirty_checkout_is_a_warning_unless_it_is_the_base() -> None:
 def test_warnings_of_the_loader_are_in_the_report() -> None:
     found = report(SMALL + "env: {API_TOKEN: abcdefgh}\n", Machine())
     assert [warning.path for warning in found.warnings] == [("env", "API_TOKEN")]
+
+
+def test_a_folder_that_commands_shall_write_has_to_be_there_or_is_warned_about() -> None:
+    text = SMALL.replace("prompt: hi", "prompt: hi, sandbox: {writable: [/srv/npm]}")
+    problems, warnings = lines(text + "sandbox: {writable: [/srv/cache, /srv/pip]}\n", Machine())
+    assert problems == []
+    assert warnings == [
+        'team.yaml:6:34: sandbox.writable[1]: the folder "/srv/pip" does not exist, so no command can write there; '
+        "make it first: mkdir -p /srv/pip",
+        'team.yaml:5:44: agents.coder.sandbox.writable[0]: the folder "/srv/npm" does not exist, so no command can '
+        "write there; make it first: mkdir -p /srv/npm",
+    ]

@@ -38,6 +38,9 @@ class MachineProbe:
     def file_exists(self, path: Path) -> bool:
         return path.is_file()
 
+    def folder_exists(self, path: Path) -> bool:
+        return path.is_dir()
+
     async def _dirty(self, path: Path) -> bool:
         # Only a repository that was opened has its filters switched off, which `git status` would run.
         return (await (await UserRepo.open(self.git, path)).resolve_base("head")).dirty

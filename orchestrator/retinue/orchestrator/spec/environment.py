@@ -21,6 +21,7 @@ class Probe(Protocol):
     def resolves(self, path: Path, ref: str) -> bool: ...
     def is_dirty(self, path: Path) -> bool: ...
     def file_exists(self, path: Path) -> bool: ...
+    def folder_exists(self, path: Path) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def repository_path(spec: TeamSpec) -> Path:
 def check_environment(loaded: LoadedSpec, probe: Probe) -> EnvironmentReport:
     spec = loaded.spec
     problems = [*_repository(spec, probe), *_files(loaded, probe)]
-    warnings = list(_dirty(spec, probe))
+    warnings = [*_dirty(spec, probe), *_writable(spec, probe)]
     return EnvironmentReport(
         problems=tuple(loaded.placed(problem) for problem in problems),
         warnings=(*loaded.warnings, *(loaded.placed(warning) for warning in warnings)),
@@ -85,6 +86,17 @@ def _dirty(spec: TeamSpec, probe: Probe) -> Iterator[Problem]:
     if spec.repo.base != "worktree" and probe.is_repository(path) and probe.is_dirty(path):
         what = f"the checkout at {quoted(str(path))} has changes that are not committed, and the team does not see them"
         yield _outside(("repo",), what, "commit them, or write base: worktree")
+
+
+def _writable(spec: TeamSpec, probe: Probe) -> Iterator[Problem]:
+    """A sandbox can only open what is there."""
+    places: list[tuple[DocPath, tuple[str, ...]]] = [(("sandbox", "writable"), spec.sandbox.writable)]
+    places += [(("agents", key, "sandbox", "writable"), agent.sandbox.writable) for key, agent in spec.agents.items()]
+    for at, written in places:
+        for index, place in enumerate(written):
+            if not probe.folder_exists(Path(place).expanduser()):
+                what = f"the folder {quoted(place, 200)} does not exist, so no command can write there"
+                yield _outside((*at, index), what, f"make it first: mkdir -p {place}")
 
 
 def _outside(path: DocPath, what: str, remedy: str) -> Problem:
