@@ -25,7 +25,7 @@ from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
 from retinue.tools.registry.builtin import builtin_tools
-from retinue.tools.registry.filters import PoolFilter
+from retinue.tools.registry.filters import PoolFilter, PoolMode
 from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
@@ -76,7 +76,7 @@ def assemble_agent(
     standing = Standing(boot, conversation, ports.status)
     journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
     policy = permission_policy(boot, Path(env.get("HOME", "/nonexistent")))
-    pool = tool_pool(boot, policy, builtin_tools() if tools is None else tools)
+    pool = tool_pool(boot, policy, tools)
     store = ResultStore(results_dir(boot), redact)
     pipeline = Pipeline(
         pool,
@@ -119,10 +119,16 @@ def assemble_agent(
     return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)
 
 
-def tool_pool(boot: AgentBoot, policy: PermissionPolicy, tools: Iterable[AnyTool]) -> ToolPool:
-    """What the model sees: less what no set of rights would ever let pass."""
+def tool_pool(boot: AgentBoot, policy: PermissionPolicy, tools: Iterable[AnyTool] | None = None) -> ToolPool:
+    """What the model sees: less what no set of rights would ever let pass. All built-in tools when none are given."""
     denied = [name for rights in policy.rights for name in rights.book.denied_tools()]
-    return assemble_pool(tools, denied=denied, chosen=PoolFilter(boot.tools.allow, boot.tools.deny))
+    own = boot.tools
+    return assemble_pool(
+        builtin_tools(embedded_search=own.embedded_search) if tools is None else tools,
+        denied=denied,
+        chosen=PoolFilter(own.allow, own.deny),
+        mode=PoolMode(simple=own.simple, repl=own.repl, nested=boot.role == "child"),
+    )
 
 
 def permission_policy(boot: AgentBoot, home: Path) -> PermissionPolicy:

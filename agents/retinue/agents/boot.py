@@ -28,10 +28,13 @@ class Rights(Wire):
 
 
 class ToolFilter(Wire):
-    """None allows all; wildcards as in `Task*`."""
+    """None allows all; wildcards as in `Task*`. The rest says in what manner the agent works."""
 
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
+    simple: bool = False
+    repl: bool = False
+    embedded_search: bool = False
 
 
 class AgentLimits(Wire):

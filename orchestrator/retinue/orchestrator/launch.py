@@ -130,7 +130,13 @@ def _boot(
 def _tools(own: ToolsSpec, definition: AgentDefinition) -> ToolFilter:
     """What the definition gives, narrowed by the spec."""
     allow = own.allow if own.allow is not None else definition.tools
-    return ToolFilter(allow=allow, deny=(*definition.disallowed_tools, *own.deny))
+    return ToolFilter(
+        allow=allow,
+        deny=(*definition.disallowed_tools, *own.deny),
+        simple=own.simple,
+        repl=own.repl,
+        embedded_search=own.embedded_search,
+    )
 
 
 def _workspace(member: Member, where: Where, base: Base | None, agent: str) -> WorkspaceBoot:

@@ -79,13 +79,9 @@ def _without_key(loaded: LoadedSpec) -> tuple[Problem, ...]:
 
 def tools_of(member: AgentBoot) -> tuple[str, ...]:
     """What the agent's model would see. Raises SpecError for an entry that is no name of a tool."""
-    from retinue.tools.registry.builtin import builtin_tools
-    from retinue.tools.registry.filters import PoolFilter
-    from retinue.tools.registry.pool import assemble
+    from retinue.agents.assemble import permission_policy, tool_pool
 
-    chosen = PoolFilter(member.tools.allow, member.tools.deny)
-    denied = [rule for right in member.rights for rules in right.rules for rule in rules.deny if "(" not in rule]
-    return assemble(builtin_tools(), denied=denied, chosen=chosen).names
+    return tool_pool(member, permission_policy(member, Path.home())).names
 
 
 def plan(

@@ -49,6 +49,7 @@ def run(
     mode: Annotated[Mode, typer.Option("--permission-mode", help="What it may do unasked.")] = Mode.DEFAULT,
     allow: Annotated[list[str] | None, typer.Option(help="A rule that allows, as in `Bash(make test)`.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="A rule that denies.")] = None,
+    bare: Annotated[bool, typer.Option("--bare", help="With the tools Bash, Read and Edit only.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work in your checkout, not in a worktree.")] = False,
     turns: Annotated[int, typer.Option(help="At most so many model requests.")] = 100,
     run_id: Annotated[str | None, typer.Option(help="Name of the run, if not made up.")] = None,
@@ -66,7 +67,7 @@ def run(
     from retinue.orchestrator.prepare import Launch, look_for_sandbox
     from retinue.orchestrator.state.paths import new_run_id
 
-    loaded = spec_of(prompt, model, mode, in_place=in_place, turns=turns)
+    loaded = spec_of(prompt, model, mode, in_place=in_place, turns=turns, bare=bare)
     _check_place(loaded, in_place=in_place)
     place = place_of(state_dir, ephemeral)
     today = date.today()
@@ -85,7 +86,9 @@ def run(
     raise typer.Exit(code)
 
 
-def spec_of(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int) -> LoadedSpec:
+def spec_of(
+    prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int, bare: bool = False
+) -> LoadedSpec:
     """The same loader and the same checks as for a file: JSON is YAML."""
     from retinue.agents.model.messages import Usage
     from retinue.agents.model.prices import cost_usd
@@ -97,7 +100,8 @@ def spec_of(prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns
         raise SpecError("which model? --model anthropic:claude-sonnet-5-5, or --model script:FILE without a key")
     # A limit in dollars cannot be kept without a price; that in requests always is.
     limits = {"turns": turns} if cost_usd(model, Usage(input=1)) is not None else {"turns": turns, "usd": "none"}
-    agent = {"prompt": prompt, "isolation": "none" if in_place else "worktree"}
+    isolation = "none" if in_place else "worktree"
+    agent = {"prompt": prompt, "isolation": isolation, "tools": {"simple": bare}}
     text = json.dumps(
         {
             "version": 1,

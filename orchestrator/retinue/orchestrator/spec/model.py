@@ -136,6 +136,15 @@ class ToolsSpec(SpecPart):
     deny: Texts = ()
     """Without these."""
 
+    simple: bool = False
+    """The simple mode: Bash, Read and Edit only; with `repl` the REPL instead."""
+
+    repl: bool = False
+    """Tools that the REPL wraps are reached through it alone."""
+
+    embedded_search: bool = False
+    """The shell has a search of its own: without Glob and Grep."""
+
 
 class AgentLimits(SpecPart):
     """What one agent may use up, besides the limits of the team. No limit of its own where none is given."""

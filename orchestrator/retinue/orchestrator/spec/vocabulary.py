@@ -7,26 +7,15 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from retinue.tools.registry.builtin import built_in
+
 DEFINITIONS = ("general-purpose", "lead", "coder", "reviewer", "tester", "explore", "plan", "merger")
 RESERVED_NAMES = ("result", "tip", "base", "team", "human")
 PROVIDERS = ("anthropic", "script", "replay")
 
-TOOLS = (
-    "Agent",
-    "Bash",
-    "Edit",
-    "Glob",
-    "Grep",
-    "NotebookEdit",
-    "Read",
-    "SendMessage",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskUpdate",
-    "Write",
-)
-LATER_TOOLS = (
+TOOLS = tuple(sorted(entry.name for entry in built_in()))
+"""What a spec may name: the tools that this build has."""
+_NAMED_LATER = (
     "AskUserQuestion",
     "Config",
     "EnterPlanMode",
@@ -49,6 +38,7 @@ LATER_TOOLS = (
     "WebFetch",
     "WebSearch",
 )
+LATER_TOOLS = tuple(name for name in _NAMED_LATER if name not in TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
         "tool",
         ("agents.*.tools.allow", "permissions.*", "agents.*.permissions.*"),
         "remove it",
-        ("agents.coder.tools", {"allow": ["WebFetch"]}),
+        ("agents.coder.tools", {"allow": ["PowerShell"]}),
         LATER_TOOLS,
     ),
 )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from retinue.agents.boot import AgentBoot, AgentLimits, ToolFilter
+from retinue.agents.boot import AgentBoot, AgentLimits
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.identity import child_id
 from retinue.agents.mail.envelopes import TEAM, Envelope, Prompt
@@ -108,7 +108,9 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "description": request.description,
             "prompt": definition.prompt,
             "model": request.model or definition.model or parent.model,
-            "tools": ToolFilter(allow=definition.tools, deny=definition.disallowed_tools),
+            "tools": parent.tools.model_copy(
+                update={"allow": definition.tools, "deny": definition.disallowed_tools},
+            ),
             "rights": parent.rights,
             "limits": AgentLimits(),
             "workspace": parent.workspace,
