@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from retinue.agents.assemble import ToolPorts, assemble_agent
-from retinue.agents.boot import AgentBoot, AgentLimits, AgentStatus, Rights, WorkspaceBoot
+from retinue.agents.boot import AgentBoot, AgentStatus, Rights, WorkspaceBoot
 from retinue.agents.history import Conversation, unpaired
 from retinue.agents.identity import call_key
 from retinue.agents.loop import AgentLoop, AgentPorts
@@ -20,7 +21,9 @@ from retinue.agents.model.messages import TextBlock, ToolResultBlock, ToolUseBlo
 from retinue.agents.model.port import StreamEvent
 from retinue.agents.records import AgentRecord, BackgroundEnded, BackgroundStarted, MailStored, ToolFinished
 from retinue.agents.steps import Timing
+from retinue.orchestrator.scheduling.flock import WorkspaceLock
 from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.execution.calls import Lease
 from retinue.tools.shell.background.ports import background_id
 from retinue.tools.shell.reap import reap
 from retinue.tools.shell.runner import KeeperShell
@@ -30,7 +33,6 @@ from support.agents_scene import (
     Board,
     Checkpoints,
     Died,
-    FreeLeases,
     MemoryLedger,
     Purse,
     a_boot,
@@ -51,6 +53,26 @@ def bash(call_id: str, command: str, **values: object) -> ToolUseBlock:
 
 
 @dataclass
+class Locks:
+    """Implements `LeasePort` with the kernel's locks alone, as an agent that is alone has them."""
+
+    lock: WorkspaceLock
+    waiters: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
+
+    @contextlib.asynccontextmanager
+    async def hold(self, call_id: str, *, exclusive: bool) -> AsyncGenerator[Lease]:
+        async with self.lock.hold(exclusive=exclusive, waiters=self.waiters) as fd:
+            yield Lease((fd,))
+
+    async def is_free(self) -> bool:
+        try:
+            async with asyncio.timeout(0.05), self.hold("test", exclusive=True):
+                return True
+        except TimeoutError:
+            return False
+
+
+@dataclass
 class Desk:
     """One agent's place: its ledger stays, its processes come and go."""
 
@@ -58,6 +80,8 @@ class Desk:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     board: Board = field(default_factory=Board)
     after_s: float | None = None
+    role: str = "teammate"
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     model: Answers = field(default_factory=lambda: Answers([]))
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
     loop: AgentLoop | None = None
@@ -65,6 +89,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         (self.root / "w").mkdir()
+        self.leases = Locks(WorkspaceLock(self.root / "locks", "w"))
         self.ledger.records.append(MailStored(envelope=prompt()))
 
     @property
@@ -82,16 +107,16 @@ class Desk:
                 run_dir=str(self.root),
                 background_after_s=self.after_s,
                 rights=(Rights(mode="bypassPermissions"),),
-                limits=AgentLimits(),
+                role=self.role,
             )
         )
         self.board.told.clear()
-        ports = AgentPorts(self.model, self.ledger, Purse(), self.board, Checkpoints())
+        ports = AgentPorts(self.model, self.ledger, Purse(), self.board, self.checkpoints)
         self.loop = assemble_agent(
             boot,
             list(self.ledger.records),
             ports,
-            ToolPorts(FreeLeases(), KeeperShell()),
+            ToolPorts(self.leases, KeeperShell()),
             FACTS,
             env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
             timing=Timing(chance=lambda: 0.0),
@@ -393,3 +418,61 @@ async def test_a_command_whose_result_was_lost_with_the_process_is_not_run_again
         assert at.inputs().count("was interrupted, outcome unknown") == 1
         assert at.notifications() == told
         assert at.ends() == ["lost"]
+
+
+async def test_the_workspace_is_locked_until_the_hand_over_and_other_calls_run_after_it(tmp_path: Path) -> None:
+    async with desk(tmp_path, after_s=1.0) as at:
+        at.start(
+            answer(bash("c1", f"touch begun; {GATE}"), bash("c2", "touch beside")), answer("I go on."), answer("Heard.")
+        )
+        await until((at.work / "begun").exists)
+        assert not await at.leases.is_free()
+        assert not (at.work / "beside").exists()
+        await at.rests(2)
+        assert (at.work / "beside").exists()
+        assert await at.leases.is_free()
+        (at.work / "go").touch()
+        await at.rests(3)
+
+
+async def test_a_sub_agent_s_background_ends_with_its_answer(tmp_path: Path) -> None:
+    async with desk(tmp_path, role="child") as at:
+        at.start(answer(bash("c1", "sleep 1000", run_in_background=True)), answer("My answer."))
+        assert at.running is not None
+        async with asyncio.timeout(10):
+            await at.running
+        assert at.ends() == ["stopped"]
+        assert reap("r1/ada~1/") == 0
+
+
+async def test_what_changes_in_the_background_is_checkpointed_with_the_next_step(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.start(
+            answer(bash("c1", GATE, run_in_background=True)),
+            answer(bash("c2", "ls")),
+            answer("I wait."),
+            answer("Heard."),
+            answer("Again."),
+        )
+        await at.rests(3)
+        assert at.checkpoints.taken == 3
+        (at.work / "go").touch()
+        await at.rests(4)
+        assert at.checkpoints.taken == 4
+        assert at.loop is not None
+        await at.loop.deliver(prompt().model_copy(update={"id": "again"}))
+        await at.rests(5)
+        assert at.checkpoints.taken == 4
+
+
+async def test_the_model_may_read_the_output_of_its_task_as_a_file(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        path = tmp_path / "tasks" / "ada~1" / f"{at.id_of('c1')}.output"
+        at.start(
+            answer(bash("c1", f"printf 'to be read'; {GATE}", run_in_background=True)),
+            answer(bash("c2", f"until [ -s {path} ]; do sleep 0.02; done")),
+            answer(call("Read", "c3", file_path=str(path))),
+            answer("Read."),
+        )
+        await at.rests(4)
+        assert "to be read" in at.inputs()

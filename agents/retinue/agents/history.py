@@ -83,6 +83,7 @@ class Conversation:
     def __init__(self, mailbox: Mailbox | None = None) -> None:
         self.mailbox = mailbox or Mailbox()
         self.background = BackgroundTasks()
+        self.changed_beside = False
         self.turn = 0
         self.step = 0
         self.turn_open = False
@@ -156,6 +157,7 @@ class Conversation:
                 self._frame(record)
             case BackgroundStarted() | BackgroundEnded():
                 self.background.apply(record)
+                self.changed_beside = True
             case AgentWaits():
                 pass
             case _:
@@ -225,6 +227,7 @@ class Conversation:
         self.spoken = Spoken(stop, len(calls), sum(call.malformed is not None for call in calls))
         self.in_a_row = self.in_a_row + 1 if stop in ("max_tokens", "pause_turn") else 0
         self.open = None
+        self.changed_beside = bool(self.background.running())
         blocks = _sendable(step.ordered())
         if stop == "refusal" and not calls:
             return

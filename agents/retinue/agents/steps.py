@@ -243,7 +243,8 @@ class Steps:
 
     async def _close_step(self) -> None:
         step = self._step()
-        sha = await self._checkpoint.checkpoint() if step.changed_something else None
+        changed = step.changed_something or self._conversation.changed_beside
+        sha = await self._checkpoint.checkpoint() if changed else None
         shortened = await self._shortened(step)
         await self._journal.write(StepClosed(turn=step.turn, step=step.step, checkpoint=sha, shortened=shortened))
 
