@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from retinue.tools.shell.analysis.advice import display_class, suggested_rules, warnings_of
@@ -49,6 +49,7 @@ def judge(command: str, rules: Rules | None = None, shell: Shell = "bash") -> Ve
     return analyse(Request(command, "/home/me/tree", "/home/me", shell, (), rules or Rules()))
 
 
+@settings(deadline=None)  # it has a bound of its own
 @given(TEXTS, RULES, SHELLS)
 @example("\ud800", Rules(), "bash")
 @example("'" * 500, Rules(), "bash")
