@@ -55,6 +55,7 @@ class Puppet:
     service: TeamService | None = None
     drained: bool = False
     came: asyncio.Event = field(default_factory=asyncio.Event)
+    background: dict[str, str] = field(default_factory=dict)
 
     async def has_mail(self, count: int) -> None:
         while len(self.mail) < count:
@@ -79,6 +80,7 @@ class Puppet:
                 "state": state,
                 "detail": detail,
                 "turn": self.turn,
+                "background": self.background,
             }
         )
 

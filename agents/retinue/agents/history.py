@@ -78,7 +78,12 @@ class OpenStep:
 
 
 class Conversation:
-    """`open` is the step in flight, `spoken` the last closed one of the open turn, `last_usage` of the last request."""
+    """
+    open             the step in flight
+    spoken           the last closed one of the open turn
+    last_usage       of the last request
+    changed_beside   something in the background may have changed files since the last step was closed
+    """
 
     def __init__(self, mailbox: Mailbox | None = None) -> None:
         self.mailbox = mailbox or Mailbox()

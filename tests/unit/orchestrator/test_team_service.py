@@ -7,9 +7,18 @@ import asyncio
 import pytest
 
 from retinue.agents.mail.envelopes import Envelope, Notice, TaskAssigned, Text
-from retinue.orchestrator.ledger.records import AgentEnded, AgentLost, IncarnationStarted, PhaseChanged, Reminded
+from retinue.orchestrator.ledger.records import (
+    AgentEnded,
+    AgentLost,
+    BackgroundAsked,
+    IncarnationStarted,
+    PhaseChanged,
+    Reminded,
+)
 from retinue.orchestrator.runtime.port import AgentOutcome
 from retinue.orchestrator.team.board import Submission
+from retinue.orchestrator.team.ending import ASK_S, PATIENCE_S
+from retinue.orchestrator.team.service import Ended
 from retinue.tools.ports import ChildRequest, TaskChange, TaskView
 from support.teams import Puppet, Stage, stage
 
@@ -178,3 +187,66 @@ async def test_the_wall_limit_ends_a_run_that_waits_for_nothing() -> None:
     last = team.journal.of(PhaseChanged)[-1]
     assert (last.phase, last.detail.split(";")[0]) == ("failed", "the run has used its 0 s (limits.wall)")
     await team.service.core.close()
+
+
+async def looked(team: Stage) -> None:
+    """The team has looked at its agents after the last change."""
+    team.service.core.alarm = None
+    team.service.core.stir()
+    for _ in range(1_000):
+        if not team.service.core.bell.is_set() and team.service.core.alarm is not None:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it waits for nothing")
+
+
+async def test_a_server_keeps_no_run_open_and_is_stopped_before_the_work_is_taken() -> None:
+    team = stage(["ada", "ben"], [])
+    clock = [0.0]
+    team.service.core.now = lambda: clock[0]
+    ada, ben = await opened(team, "ada", "ben")
+    ada.background = {"b1": "npm run dev"}
+    await team.rest(ada, ben)
+    await looked(team)
+    assert ada.mail == []
+    clock[0] = ASK_S
+    team.service.core.stir()
+    await until_mail(ada, 1)
+    (asked,) = ada.mail
+    assert isinstance(asked.body, Notice)
+    assert "- b1 (npm run dev)" in asked.body.text
+    assert await team.journal.wait_for(BackgroundAsked) == BackgroundAsked(agent="ada~1", tasks=("b1",))
+    taken: list[tuple[bool, bool]] = []
+    on_finish = team.service._on_finish
+
+    async def take(ok: bool) -> Ended:
+        taken.append((ada.drained, ben.drained))
+        return await on_finish(ok)
+
+    team.service._on_finish = take
+    await team.rest(ada, ben)
+    async with asyncio.timeout(5):
+        await team.service.finished.wait()
+    assert taken == [(True, False)]
+    assert team.finished == [True]
+    assert team.journal.of(AgentEnded) == []
+
+
+async def test_an_owner_with_a_command_in_the_background_is_reminded_late() -> None:
+    team = stage(["ada"], [TaskView(id="a", subject="A", owner="ada")])
+    clock = [0.0]
+    team.service.core.now = lambda: clock[0]
+    (ada,) = await opened(team, "ada")
+    await until_mail(ada, 1)
+    await team.service.update_task("ada~1", "c", TaskChange(task_id="a", status="in_progress"), None)
+    ada.background = {"b1": "make"}
+    await team.rest(ada)
+    await looked(team)
+    clock[0] = PATIENCE_S - 1
+    await looked(team)
+    assert team.journal.of(Reminded) == []
+    clock[0] = PATIENCE_S
+    team.service.core.stir()
+    await until_mail(ada, 2)
+    assert len(team.journal.of(Reminded)) == 1
+    await team.service.drain()
