@@ -133,3 +133,21 @@ async def test_without_a_network_nothing_can_be_asked(tmp_path: Path) -> None:
     shell = await Shells(files, boot.agent).of_agent(boot)
     done = await said(files, boot, shell, ASK_A_HOST)
     assert (done.exit_code, "the proxy says" in done.output) == (1, False)
+
+
+async def test_a_run_that_a_link_leads_to_is_confined_in_its_real_place(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    files, boot = run_of(tmp_path / "link", working())
+    tree = files.dir.root / "wt" / boot.agent
+    tree.mkdir(parents=True)
+    repository = files.dir.root / "agents" / f"{boot.agent}.git"
+    for folder in ("objects/info", "info"):
+        (repository / folder).mkdir(parents=True)
+    there = WorkspaceBoot(root=str(tree), isolation="worktree", git_dir=str(repository))
+    boot = boot.model_copy(update={"workspace": there})
+    shell = await Shells(files, boot.agent).of_agent(boot)
+    done = await said(files, boot, shell, 'echo x > "$TMPDIR/x" && echo y > new && pwd -P')
+    assert (done.exit_code, done.output.strip()) == (0, str(tree.resolve())), done.output
+    assert (tree / "new").read_text() == "y\n"
+    assert (await said(files, boot, shell, f"cat {files.dir.env}")).exit_code != 0

@@ -136,7 +136,8 @@ class RunFiles:
         return self._environment(boot, TEAM, CHECKS, own_worktree=True)
 
     def _environment(self, boot: AgentBoot, owner: str, user: str, *, own_worktree: bool) -> dict[str, str]:
-        tmp = self.dir.tmp / user
+        # The real place: a sandbox shows that, and not the links that lead to it.
+        tmp = self.dir.tmp.resolve() / user
         tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         return tool_environment(
             self.private.base,
@@ -144,7 +145,7 @@ class RunFiles:
             tmp=tmp,
             identity=GitIdentity(boot.name, f"{boot.name}@{boot.run}.retinue.invalid"),
             spec_env=self.private.tools.get(owner, {}),
-            git_config=self.git_config,
+            git_config=self.git_config.resolve(),
             git_ceilings=self._git_ceilings() if own_worktree else (),
         )
 

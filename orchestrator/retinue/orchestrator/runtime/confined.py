@@ -33,11 +33,12 @@ class Shells:
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_agent(self, boot: AgentBoot) -> KeeperShell:
-        return await self._shell(agent_policy(self.files.plan.sandbox, boot))
+        return await self._shell(agent_policy(self.files.plan.sandbox, await asyncio.to_thread(_really, boot)))
 
     async def of_checks(self) -> KeeperShell:
         plan = self.files.plan
-        return await self._shell(policy_of_checks(plan.sandbox, self.files.dir.root, Path(plan.repo)))
+        run, repo = await asyncio.to_thread(lambda: (self.files.dir.root.resolve(), Path(plan.repo).resolve()))
+        return await self._shell(policy_of_checks(plan.sandbox, run, repo))
 
     async def _shell(self, policy: SandboxPolicy) -> KeeperShell:
         sandbox = self.files.plan.sandbox
@@ -69,4 +70,21 @@ def tidy(files: RunFiles) -> None:
             continue
         with WorkspaceLock(Path(plan.locks_dir), workspace_key(root)).if_free() as free:
             if free:
-                unmake(replace(agent_policy(plan.sandbox, member), hidden=()))
+                unmake(replace(agent_policy(plan.sandbox, _really(member)), hidden=()))
+
+
+def _really(boot: AgentBoot) -> AgentBoot:
+    """With paths as the kernel knows them, whatever links lead to the run. In the run's directory, where agents write,
+    none is followed.
+    """
+    run = Path(boot.run_dir)
+    real = run.resolve()
+
+    def moved(written: str) -> str:
+        path = Path(written)
+        return str(real / path.relative_to(run) if path.is_relative_to(run) else path.resolve())
+
+    where = boot.workspace
+    there = {"root": moved(where.root), "git_dir": moved(where.git_dir) if where.git_dir is not None else None}
+    moves = {"run_dir": str(real), "repo": moved(boot.repo), "workspace": where.model_copy(update=there)}
+    return boot.model_copy(update=moves)
