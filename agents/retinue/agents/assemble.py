@@ -108,8 +108,13 @@ def assemble_agent(
     toolbox = Toolbox(
         system=system_prompt(boot, facts, pool.names),
         specs=tuple(
-            ToolSpec(name=spec.name, description=spec.description, input_schema=spec.input_schema)
-            for spec in pool.specs()
+            ToolSpec(
+                name=spec.name,
+                description=spec.description,
+                input_schema=spec.input_schema,
+                builtin=n < pool.builtin,
+            )
+            for n, spec in enumerate(pool.specs())
         ),
         runner=pipeline,
         context=context,

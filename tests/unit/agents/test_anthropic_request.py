@@ -52,6 +52,26 @@ def test_the_cache_marks_follow_the_tools_the_system_prompt_and_the_last_message
     }
 
 
+def test_a_tool_more_from_a_server_changes_no_byte_up_to_the_mark_of_the_tools():
+    def foreign(name: str) -> ToolSpec:
+        return ToolSpec(name=name, description=name, input_schema={"type": "object"}, builtin=False)
+
+    def sent(*more: ToolSpec) -> bytes:
+        return json.dumps(a_body(a_user("x"), tools=(*TOOLS, *more))["tools"]).encode()
+
+    with_one, with_two = sent(foreign("mcp__b__x")), sent(foreign("mcp__a__y"), foreign("mcp__b__x"))
+    prefix = sent()[:-1]
+    assert prefix.endswith(b'"cache_control": {"type": "ephemeral"}}')
+    assert with_one.startswith(prefix)
+    assert with_two.startswith(prefix)
+    assert with_two.count(b"cache_control") == 1
+
+
+def test_tools_of_servers_alone_are_marked_at_their_end():
+    alone = tuple(tool.model_copy(update={"builtin": False}) for tool in TOOLS)
+    assert [tool.get("cache_control") for tool in a_body(a_user("x"), tools=alone)["tools"]] == [None, MARK]
+
+
 def test_nothing_is_sent_for_no_system_prompt_and_no_tools():
     assert {"system", "tools"}.isdisjoint(a_body(a_user("x"), system="", tools=()))
 

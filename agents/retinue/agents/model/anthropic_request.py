@@ -29,7 +29,7 @@ _CACHEABLE = ("text", "tool_use", "tool_result")
 
 
 def body_of(request: ModelRequest, model: str, loaded: Mapping[str, str] = _NOTHING) -> Json:
-    """The body but for `stream`. Cache marks: after the tools, after the system prompt, after the last message.
+    """The body but for `stream`. Cache marks: after the built-in tools, the system prompt, and the last message.
 
     `loaded` has the media by their digests, in base64; one that is not there is named in words.
     """
@@ -125,8 +125,10 @@ def _marked(messages: list[Json]) -> list[Json]:
 
 
 def _tools(tools: Sequence[ToolSpec]) -> list[Json]:
+    """The mark goes after the last built-in one: a tool more from a server then changes nothing before it."""
     sent: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in tools
     ]
-    sent[-1] = {**sent[-1], **_CACHED}
+    place = max((n for n, tool in enumerate(tools) if tool.builtin), default=len(sent) - 1)
+    sent[place] = {**sent[place], **_CACHED}
     return sent

@@ -73,9 +73,12 @@ Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
 
 
 class ToolSpec(Wire):
+    """`builtin`: it belongs to the part of the tools that stays the same whatever servers bring, and stands first."""
+
     name: str
     description: str
     input_schema: dict[str, JsonValue]
+    builtin: bool = True
 
 
 class Usage(Wire):
