@@ -252,7 +252,8 @@ async def _pdf(
     found = await read_pages(snapshot.data, page_range(args.pages) if args.pages else None)
     ctx.files.put(place.real, snapshot.seen(partial=True, shown=args.part))
     attachment = found.attachment()
-    which = "the only page" if found.total == 1 else f"pages {found.first} to {found.last} of {found.total}"
+    pages = f"page {found.first}" if found.first == found.last else f"pages {found.first} to {found.last}"
+    which = "the only page" if found.total == 1 else f"{pages} of {found.total}"
     how = "" if attachment else ", too large to be shown; its text"
     output = ReadOutput(
         kind="pdf",
