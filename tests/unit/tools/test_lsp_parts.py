@@ -129,8 +129,12 @@ def test_a_document_is_opened_once_and_told_again_only_when_its_text_changed(tmp
     os.utime(file, (1, 1))
     assert documents.catch_up(file) == []
     file.write_text("x = 22\n")
-    assert methods(documents.catch_up(file)) == ["didChange", "didSave"]
-    assert documents.version(file) == 2
+    changed = documents.catch_up(file)
+    assert methods(changed) == ["didChange", "didSave"]
+    assert changed[0][1] == {
+        "textDocument": {"uri": uri_of(file), "version": 2},
+        "contentChanges": [{"text": "x = 22\n"}],
+    }
     assert documents.lines(file) == ["x = 22", ""]
 
 

@@ -45,9 +45,6 @@ class Documents:
             raise ToolError(self._refused.get(file, f"{file} is not open."))
         return self._open[file].text.split("\n")
 
-    def version(self, file: Path) -> int:
-        return self._open[file].version
-
     def catch_up(self, file: Path, changed: Iterable[Path] = ()) -> list[Notification]:
         """What to tell the server before it is asked about `file`: first what became of all that is open.
 

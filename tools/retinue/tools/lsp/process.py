@@ -35,11 +35,6 @@ class ServerProcess:
         self._draining = asyncio.create_task(self._drain())
 
     @property
-    def pid(self) -> int:
-        """The guard's."""
-        return self._process.pid
-
-    @property
     def complaint(self) -> str:
         """The last line of its errors."""
         lines = self._tail.decode("utf-8", "replace").strip().splitlines()

@@ -143,7 +143,7 @@ CLIENT_CAPABILITIES: JsonValue = {
         "applyEdit": False,
         "didChangeConfiguration": {"dynamicRegistration": True},
         "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
-        "symbol": {"dynamicRegistration": True},
+        "symbol": {},
         "diagnostics": {"refreshSupport": True},
     },
     "textDocument": {

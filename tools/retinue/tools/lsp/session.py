@@ -86,10 +86,6 @@ class Session:
     def gone(self) -> bool:
         return self._connection.closed.is_set()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     async def why_gone(self) -> str:
         await self._process.ended(1.0)
         complaint = self._process.complaint
@@ -109,12 +105,14 @@ class Session:
     async def end(self) -> None:
         """Ask it to end, then end it, with all that it started."""
         limit = self._config.shutdown_timeout / 1000
-        with suppress(ToolError):
-            await self._connection.request("shutdown", None, limit)
-            await self._connection.notify("exit", None)
-            await self._process.ended(limit)
-        await self._connection.close()
-        await self._process.end()
+        try:
+            with suppress(ToolError):
+                await self._connection.request("shutdown", None, limit)
+                await self._connection.notify("exit", None)
+                await self._process.ended(limit)
+        finally:
+            await self._connection.close()
+            await self._process.end()
 
     # --- its start ---
 
