@@ -27,6 +27,11 @@ COUNTEREXAMPLES = (
     "grep -R x .",
     "fgrep -R 'a > pwned' src",
     "egrep -rR x .",
+    "ls -LR .",
+    "diff -rN src docs",
+    # formats for which git runs another program
+    "git log -1 --format=%G?",
+    "git rev-list --format=%GS HEAD",
     # names of machines that are looked up
     "ss dst example.org",
     "ss -r",

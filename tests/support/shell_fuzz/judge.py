@@ -21,7 +21,7 @@ _HELPERS = {
     "tar": {"gzip", "bzip2", "xz"},
     "locale": {"gzip"},
     "diff3": {"diff"},
-    "git submodule": {"git", "git-submodule", "basename", "sed", "uname", "sh"},
+    "git submodule": {"git", "git-submodule", "basename", "sed", "uname", "sh", "gettext", "envsubst"},
     "lsb_release": {"lsb_release", "sh", "getopt", "cut", "tr", "sed", "cat", "grep"},
 }
 """What programs of the table start themselves: parts of the system, whose words are not the command's."""

@@ -256,6 +256,9 @@ _FILES = {
 }
 
 
+_SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ\n -----END PGP SIGNATURE-----"
+
+
 def _pack(project: Path) -> None:
     with tarfile.open(project / "old.tar", "w") as archive:
         archive.add(project / "a.txt", "a.txt")
@@ -267,13 +270,14 @@ def _pack(project: Path) -> None:
 
 
 def _commit(scene: Scene) -> None:
-    """Two commits, a tag and a stash-less index that is up to date; and a repository that nobody should fall into."""
+    """Two commits, one of them signed; a tag; a changed file; and a repository that nobody should fall into."""
 
-    def git(*words: str) -> None:
-        subprocess.run(
-            ["git", *words], cwd=scene.project, env=scene.environment, check=True, stdin=subprocess.DEVNULL,
-            capture_output=True,
-        )  # fmt: skip
+    def git(*words: str, given: str = "") -> str:
+        called = ["git", *words]
+        done = subprocess.run(
+            called, cwd=scene.project, env=scene.environment, check=True, input=given, capture_output=True, text=True
+        )
+        return done.stdout
 
     git("init", "-q", "-b", "main")
     git("add", "a.txt", "src/main.py")
@@ -282,6 +286,9 @@ def _commit(scene: Scene) -> None:
     (scene.project / "a.txt").write_text(_FILES["a.txt"] + "more\n")
     git("add", "a.txt", "docs")
     git("commit", "-q", "-m", "second")
+    head, message = git("cat-file", "commit", "HEAD").split("\n\n", 1)
+    signed = git("hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}\n{_SIGNATURE}\n\n{message}")
+    git("update-ref", "HEAD", signed.strip())
     git("init", "-q", "--bare", "bare")
     (scene.project / "bare" / "config").write_text(
         '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = "touch pwned"\n'

@@ -73,6 +73,7 @@ TESTS = (
 )
 REVISIONS = listed("HEAD HEAD~1 main a.txt src HEAD:a.txt :/first -- main..HEAD ../other/secret.txt HEAD^ stash@{0} v1")
 GIT_MORE = listed(
+    "--format=%G? --pretty=%GK --format=%(describe) "
     "--output=pwned --ext-diff --textconv --no-index -O --open-files-in-pager=touch --no-index -c "
     "--exec=x --git-dir=bare "
     "--paginate -p --contents key --no-pager -C bare --config-env=a=B --upload-pack=pwned"

@@ -89,6 +89,13 @@ def _tail(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     return _paths(entry, scanned._replace(arguments=words), where)
 
 
+def _diff(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    flags = set(scanned.flags)
+    if flags & {"-r", "--recursive"} and "--no-dereference" not in flags:
+        return "it would follow links: only with --no-dereference"
+    return _paths(entry, scanned, where)
+
+
 def _lsof(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     texts = (*(word.value for word in scanned.arguments), *(value for _, value in scanned.values))
     if any("@" in text for text in texts):
@@ -219,6 +226,7 @@ SCANNED: dict[str, Rule] = {
     "paths": _paths,
     "tail": _tail,
     "lsof": _lsof,
+    "diff": _diff,
     "first-text": _first_text,
     "rg": _first_text,
     "revisions": _revisions,

@@ -19,6 +19,8 @@ _WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
 _TAKES_NAMES = frozenset(("paths", "first-text", "text", "tail"))
 _XARGS_FLAG = re.compile(r"-[0rt]+|-[nPL][0-9]+|--null|--no-run-if-empty|--max-args=[0-9]+")
 _BY_NUL = re.compile(r"-[rt]*0[rt0]*\Z|--null\Z")
+_RUNS_MORE = re.compile(r"%[-+ ]?G|%\(\*?(?:signature|describe)")
+"""Placeholders for which git starts a program to verify signatures, or itself again."""
 _ANCHORED = re.compile(r"[A-Za-z0-9_./]")
 _ONLY_ZSH = frozenset(("where", "whence", "noglob"))
 
@@ -93,6 +95,8 @@ def _xargs(words: Sequence[Word], where: Place, table: Table, before: Part | Non
 
 
 def _sub_command(entry: Entry, words: Sequence[Word], where: Place, table: Table) -> str | None:
+    if any(_RUNS_MORE.search(word.value) for word in words):
+        return f"{entry.name}: a format that runs another program"
     at = 0
     while at < len(words) and words[at].value.startswith("-"):
         flag = words[at].value
