@@ -79,7 +79,6 @@ class Look(Tool[PathInput, Nothing]):
     """Reads nothing, from a path."""
 
     name = "Look"
-    Input = PathInput
 
     def description(self) -> str:
         return "looks at a path"
@@ -101,7 +100,6 @@ class Bash(Tool[CommandInput, Nothing]):
     """Runs nothing, from a command; named like the tool that the rules speak of."""
 
     name = "Bash"
-    Input = CommandInput
 
     def description(self) -> str:
         return "runs a command"

@@ -191,6 +191,17 @@ def test_a_run_without_tasks_says_so(cli: Cli) -> None:
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 
+def test_logs_in_full_show_what_a_call_found_below_its_line(cli: Cli) -> None:
+    PastRun.make(cli.state, "shop").begin("ada").turn("ada", title=f"Read {HOSTILE}").close()
+    lines = cli.at("logs", "shop", "--full").lines
+    (place,) = [
+        number for number, line in enumerate(lines) if line.split(maxsplit=2)[1:2] == ["ada"] and "Read" in line
+    ]
+    assert lines[place + 2].split() == ["1", "one"]
+    assert all(harmless(line) for line in lines)
+    assert len(cli.at("logs", "shop").lines) < len(lines)
+
+
 def test_logs_show_one_line_for_each_thing_that_happened(cli: Cli) -> None:
     shop_done(cli.state)
     text = [line.split(maxsplit=1)[1] for line in cli.at("logs", "shop").lines]

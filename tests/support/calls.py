@@ -69,7 +69,6 @@ class Silent(Tool[Words, Said]):
     """Says nothing about itself but what it must."""
 
     name = "Silent"
-    Input = Words
 
     def description(self) -> str:
         return "says what it is told"

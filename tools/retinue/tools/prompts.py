@@ -16,9 +16,3 @@ def prompt_of(kind: type) -> str:
         if file and Path(file).name == "tool.py" and (beside := Path(file).with_name("prompt.md")).is_file():
             return beside.read_text(encoding="utf-8").rstrip("\n")
     return ""
-
-
-@cache
-def prompt_beside(module_file: str) -> str:
-    """The text of the `prompt.md` in the folder of that module, without the newline at its end."""
-    return Path(module_file).with_name("prompt.md").read_text(encoding="utf-8").rstrip("\n")
