@@ -21,7 +21,7 @@ from retinue.tools.ports import TaskView
 DefinitionOf = Callable[[str], AgentDefinition]
 OUTPUT_TOKENS = 8_000
 BLOCKING_S = 15.0
-"""How long a command may keep a lead from its mail; then it goes on in the background."""
+"""How long a command may keep a lead, or the agent of `run`, from its mail; then it goes on in the background."""
 
 
 @dataclass(frozen=True, slots=True)

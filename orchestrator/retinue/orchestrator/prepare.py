@@ -17,7 +17,7 @@ from retinue.agents.mail.envelopes import TEAM
 from retinue.agents.model import router
 from retinue.agents.model.router import ModelSettings
 from retinue.orchestrator.cluster.identity import default_base
-from retinue.orchestrator.launch import Where, plan_launch
+from retinue.orchestrator.launch import BLOCKING_S, Where, plan_launch
 from retinue.orchestrator.run_files import RunFiles, lend
 from retinue.orchestrator.sandboxing import Sight, plan_sandbox
 from retinue.orchestrator.spec.environment import repository_path
@@ -81,7 +81,10 @@ async def draft_plan(
     plan = plan_launch(loaded.spec, where, base, lambda name: definition_of(loaded, name), launch.rules)
     into = await branch_sha(user, plan.into) if plan.into is not None and user is not None else None
     sandbox = await asyncio.to_thread(_sandbox, loaded.spec, launch, where.repo, user)
-    return plan.model_copy(update={"into_sha": into, "solo": launch.solo, "sandbox": sandbox})
+    members = plan.members
+    if launch.solo:
+        members = tuple(boot.model_copy(update={"background_after_s": BLOCKING_S}) for boot in members)
+    return plan.model_copy(update={"into_sha": into, "solo": launch.solo, "sandbox": sandbox, "members": members})
 
 
 def _sandbox(spec: TeamSpec, launch: Launch, repo: Path, user: UserRepo | None) -> SandboxPlan:
