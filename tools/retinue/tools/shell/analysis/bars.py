@@ -147,11 +147,11 @@ def _base(word: str) -> str:
 
 def protected_write(survey: Survey) -> str | None:
     """The first protected path that the command names to be written."""
-    for files, where in survey.files:
-        for word in files.written:
-            for path in named_paths(word, where):
-                if path is not None and is_protected(path, where):
-                    return word.value
+    written = dict.fromkeys((word, where) for files, where in survey.files for word in files.written)
+    for word, where in written:  # once, though each end of a command names it again
+        for path in named_paths(word, where):
+            if path is not None and is_protected(path, where):
+                return word.value
     return None
 
 
