@@ -14,6 +14,7 @@ import pytest
 from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.ports import ShellOutcome, ShellRequest
 from retinue.tools.shell.runner import KeeperShell
+from retinue.tools.shell.sandbox import ground
 from retinue.tools.shell.sandbox.confine import confinement
 from retinue.tools.shell.sandbox.policy import SandboxPolicy
 from retinue.tools.shell.sandbox.probe import probe, refusal
@@ -299,3 +300,35 @@ def test_without_bubblewrap_the_probe_takes_landlock_and_says_why(monkeypatch: p
     assert found.mechanism == "landlock"
     assert found.why == ("bubblewrap: no `bwrap` on the PATH; install the package bubblewrap.",)
     assert found.limits
+
+
+@pytest.fixture
+def without_rights() -> Iterator[None]:
+    """As somebody who is not root, for the length of a test."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.usefixtures("without_rights")
+def test_what_lies_in_a_folder_of_somebody_else_counts_as_absent() -> None:
+    path = Path("/proc/1/fd/0/deeper")
+    found = ground.look((path, *path.parents))
+    assert (found[path.parent], found[path]) == ("absent", "absent")
+
+
+@pytest.mark.usefixtures("without_rights")
+def test_what_lies_in_a_shut_folder_of_ones_own_cannot_be_held() -> None:
+    own = Path(f"/var/tmp/retinue-shut-{os.getpid()}")
+    own.mkdir()
+    try:
+        own.chmod(0)
+        with pytest.raises(EnvironmentProblem, match=f"cannot look at {own}/key"):
+            ground.look((own, own / "key"))
+    finally:
+        own.rmdir()

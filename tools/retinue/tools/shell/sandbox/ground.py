@@ -60,6 +60,8 @@ def _kind(path: Path) -> Kind:
     except OSError as error:
         if error.errno == errno.ENOTDIR:
             return "blocked"
+        if error.errno == errno.EACCES and path.parent.lstat().st_uid != os.geteuid():
+            return "absent"  # a folder of somebody else that lets us in no more than it lets the command in
         raise EnvironmentProblem(f"The sandbox cannot look at {path}: {error.strerror}.") from None
     if stat.S_ISDIR(mode):
         return "folder"

@@ -92,7 +92,7 @@ def refusal(found: Probe, deadline_s: float) -> str:
         except subprocess.TimeoutExpired:
             return f"a trivial command did not end within {deadline_s:g} s."
         except (OSError, EnvironmentProblem) as error:
-            return f"{error}."
+            return f"{str(error).removesuffix('.')}."
         if (outside / "file").exists():
             return "a confined command could write outside of its folders."
         if not (inside / "file").exists():
