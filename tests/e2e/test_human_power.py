@@ -139,6 +139,7 @@ def attack(place: Bench, sandbox: str) -> dict[str, str]:
     records = [parse_record(record.kind, record.body) for record in read_all(place.run_dir(RUN) / "ledger.rlog")]
     results = [record.result for record in records if isinstance(record, ToolFinished)]
     told = dict(zip((*ROUTES, "env"), (str(result.content) for result in results), strict=True))
+    told["up"] = done.stderr
     told["mail"] = ", ".join(r.envelope.sender for r in records if isinstance(r, MailStored))
     return told
 
@@ -149,6 +150,7 @@ def test_no_route_leads_to_the_humans_power_and_the_run_is_untouched(place: Benc
         assert {route: text for route, text in told.items() if REACHED in text} == {}
         assert (typed.read_text(), guests) == ("", [])
     assert told["mail"] == "team"
+    assert ", network off\n" in told["up"]
     view = place.view(RUN)
     assert (view.team.phase, view.agents["ada~1"].incarnation, view.agents["ada~1"].calls) == ("done", 1, 6)
     assert violations(place.run_dir(RUN) / "ledger.rlog") == []
@@ -163,3 +165,4 @@ def test_without_a_sandbox_every_route_leads_there(place: Bench) -> None:
         assert [route for route in ROUTES if REACHED not in told[route]] == []
         assert (typed.read_text(), guests) == ("retinue stop r\n", ["somebody"])
     assert "human" in told["mail"]
+    assert "sandbox: off, since the spec says so: commands run with all your rights\n" in told["up"]
