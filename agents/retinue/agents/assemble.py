@@ -15,6 +15,7 @@ from retinue.agents.loop import AgentLoop, AgentPorts
 from retinue.agents.model.messages import ToolSpec
 from retinue.agents.prompt import Facts, system_prompt
 from retinue.agents.records import AgentRecord
+from retinue.agents.snip import OwnHistory
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Timing, Toolbox
 from retinue.tools.base import AnyTool, Progress, ToolContext
@@ -104,6 +105,7 @@ def assemble_agent(
         results_dir=store.folder,
         sandbox=sandbox,
         may_read=policy.may_read,
+        history=OwnHistory(journal),
     )
     toolbox = Toolbox(
         system=system_prompt(boot, facts, pool.names),

@@ -30,6 +30,7 @@ from retinue.agents.records import (
     BackgroundEnded,
     BackgroundStarted,
     BlockComplete,
+    HistorySnipped,
     MailStored,
     MessageClosed,
     MessageWithdrawn,
@@ -39,6 +40,7 @@ from retinue.agents.records import (
     ToolStarted,
     TurnClosed,
 )
+from retinue.agents.snipped import snipped
 from retinue.agents.tokens import estimate_tokens
 from retinue.agents.turn import Spoken
 from retinue.tools.errors import InvariantBroken
@@ -82,6 +84,7 @@ class Conversation:
     open             the step in flight
     spoken           the last closed one of the open turn
     last_usage       of the last request
+    snips            about how many tokens each call of Snip freed, by its key
     changed_beside   something in the background may have changed files since the last step was closed
     """
 
@@ -101,6 +104,7 @@ class Conversation:
         self.seen: dict[str, Seen] = {}
         self.last_text = ""
         self.last_turn: TurnClosed | None = None
+        self.snips: dict[str, int] = {}
         self._messages: list[Message] = []
         self._ids: set[str] = set()
 
@@ -160,13 +164,20 @@ class Conversation:
                 self._close_step(record)
             case MailStored() | RequestSent() | TurnClosed():
                 self._frame(record)
-            case BackgroundStarted() | BackgroundEnded():
-                self.background.apply(record)
-                self.changed_beside = True
-            case AgentWaits():
-                pass
+            case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | AgentWaits():
+                self._beside(record)
             case _:
                 assert_never(record)
+
+    def _beside(self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | AgentWaits) -> None:
+        """What belongs to no message."""
+        if isinstance(record, HistorySnipped):
+            self._messages, freed = snipped(self._messages, record)
+            self.snips[record.key] = freed
+            self.context_tokens = max(0, self.context_tokens - freed)
+        elif not isinstance(record, AgentWaits):
+            self.background.apply(record)
+            self.changed_beside = True
 
     def _frame(self, record: MailStored | RequestSent | TurnClosed) -> None:
         if isinstance(record, RequestSent):

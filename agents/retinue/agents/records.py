@@ -95,6 +95,16 @@ class BackgroundEnded(Wire):
     task: BackgroundTask
 
 
+class HistorySnipped(Wire):
+    """Exchanges `oldest` to `newest`, counted back from here, are replaced by the note. `key` is that of the call."""
+
+    kind: Literal["history_snipped"] = "history_snipped"
+    key: str
+    oldest: int
+    newest: int
+    note: str
+
+
 class StepClosed(Wire):
     """`shortened` has, by call, what the model is shown of results that were too large all together."""
 
@@ -137,6 +147,7 @@ AgentRecord = Annotated[
     | ToolFinished
     | BackgroundStarted
     | BackgroundEnded
+    | HistorySnipped
     | StepClosed
     | TurnClosed
     | AgentWaits,
