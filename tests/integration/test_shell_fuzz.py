@@ -19,14 +19,14 @@ from support.shell_fuzz.scene import Scene, fresh_scene
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(
-        not (shutil.which("strace") and shutil.which("bwrap")),
-        reason="strace and bubblewrap are needed to watch a shell",
+        not all(map(shutil.which, ("strace", "bwrap", "zsh"))),
+        reason="strace, bubblewrap and zsh are needed to watch two shells",
     ),
 ]
 
 SEED = 40
 BUDGET_S = float(os.environ.get("RETINUE_SHELL_FUZZ_CI_S", "10"))
-SHELLS: tuple[Shell, ...] = ("bash", "zsh") if shutil.which("zsh") else ("bash",)
+SHELLS: tuple[Shell, ...] = ("bash", "zsh")
 PLANTED = {
     "touch": ("paths", "write"),
     "mkdir": ("paths", "change"),

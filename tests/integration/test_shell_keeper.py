@@ -105,6 +105,7 @@ async def test_the_command_starts_with_default_signals(tmp_path: Path) -> None:
 async def test_the_text_of_a_command_is_run_as_it_is(tmp_path: Path) -> None:
     outcome = await run(tmp_path, "echo \"$0 $# $BASH_EXECUTION_STRING\" 'it''s' # end")
     assert outcome.output.startswith('bash 0 echo "$0')
+    assert (await run(tmp_path, "-not-an-option")).output.startswith("bash: line 1: -not-an-option")
 
 
 async def test_the_directory_where_a_command_ended_is_told(tmp_path: Path) -> None:

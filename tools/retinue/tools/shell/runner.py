@@ -68,7 +68,7 @@ class KeeperShell:
         cwd_file = str(self._cwd_file(request)) if follows else ""
         last_act = shlex.quote(f"builtin pwd -P 2>/dev/null >|{shlex.quote(cwd_file)}")
         command = f"trap {last_act} EXIT; {request.command}" if follows else request.command
-        argv = [self.bash, "--noprofile", "--norc", "-c", command, "bash"]
+        argv = [self.bash, "--noprofile", "--norc", "-c", "--", command, "bash"]
         if self.confinement is not None and request.confined:
             argv = self.confinement.wrap(argv)
         fields: KeeperRequest = {
