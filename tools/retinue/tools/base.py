@@ -55,7 +55,8 @@ class RawInput(ToolInput):
 class ToolData(BaseModel):
     """Base of every output model: what a tool found or did, before it becomes text for the model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Most agents use few of their tools: what they never answer with is never built.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 In = TypeVar("In", bound=ToolInput)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 
 class PortModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 # --- the shell -------------------------------------------------------------------------------------------------------
@@ -66,6 +66,11 @@ class Confinement(Protocol):
     @property
     def scratch(self) -> Path:
         """A folder outside of the workspace that the command may write."""
+        ...
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the wrapped program stays beside the command, which then leads a session of its own."""
         ...
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
