@@ -184,6 +184,7 @@ async def test_an_idle_server_is_ended_and_started_again_when_asked(tmp_path: Pa
 async def test_it_runs_inside_the_sandbox_when_there_is_one(tmp_path: Path) -> None:
     class Wrapped:
         scratch = tmp_path
+        guarded = False
 
         def wrap(self, argv: Sequence[str]) -> list[str]:
             return ["/usr/bin/env", "INSIDE=yes", *argv]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,15 +45,43 @@ def place() -> Iterator[Scene]:
         yield made
 
 
-async def run(policy: SandboxPolicy, found: Probe, command: str, cwd: Path, **env: str) -> ShellOutcome:
-    request = ShellRequest(
+def request_for(policy: SandboxPolicy, command: str, cwd: Path, **env: str) -> ShellRequest:
+    return ShellRequest(
         command=command,
         cwd=cwd,
         env={"PATH": PATH, "HOME": str(policy.scratch), "TMPDIR": str(policy.scratch), **env},
         timeout_s=30.0,
         output_file=policy.scratch.with_name("output"),
     )
-    return await KeeperShell(confinement=confinement(policy, found)).run(request)
+
+
+async def run(policy: SandboxPolicy, found: Probe, command: str, cwd: Path, **env: str) -> ShellOutcome:
+    return await KeeperShell(confinement=confinement(policy, found)).run(request_for(policy, command, cwd, **env))
+
+
+async def test_a_command_that_is_called_off_may_tidy_up_before_it_ends(mechanism: Probe, place: Scene) -> None:
+    policy = place.policy()
+    (place.work / "src").mkdir()
+    command = "cd src; trap 'echo tidy >tidied; exit' TERM; echo ready; while :; do sleep 0.05; done"
+    ready = asyncio.Event()
+    running = await KeeperShell(confinement=confinement(policy, mechanism)).start(
+        request_for(policy, command, place.work), lambda _: ready.set()
+    )
+    await asyncio.wait_for(ready.wait(), 20)
+    await running.stop()
+    assert (place.work / "src/tidied").read_text() == "tidy\n"
+
+
+async def test_keys_of_the_users_session_stay_outside(mechanism: Probe, place: Scene) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    numbers = {"x86_64": (250, 248, 249), "aarch64": (219, 217, 218)}
+    keyctl, add_key, request_key = numbers[os.uname().machine]
+    assert libc.syscall(keyctl, 1, None) > 0, "a session keyring of the test's own"
+    assert libc.syscall(add_key, b"user", b"retinue-test", b"secret", 6, -3) > 0
+    look = f"import ctypes; print(ctypes.CDLL(None).syscall({request_key}, b'user', b'retinue-test', None, 0) > 0)"
+    bare = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert bare.stdout == "True\n"
+    assert (await place.run(f'{sys.executable} -c "{look}"', mechanism)).output == "False\n"
 
 
 async def test_files_are_made_changed_and_removed_in_the_workspace(mechanism: Probe, place: Scene) -> None:

@@ -202,10 +202,13 @@ class MailPort(Protocol):
 
 
 class ChildRequest(PortModel):
+    """`planning`: whoever starts it plans, so it may only read, too."""
+
     definition: str
     description: str
     prompt: str
     model: str | None = None
+    planning: bool = False
 
 
 class ChildOutcome(PortModel):
@@ -222,6 +225,24 @@ class ChildOutcome(PortModel):
 class ChildPort(Protocol):
     async def run(self, key: str, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end. The same key attaches to the child that is already there."""
+        ...
+
+
+# --- planning --------------------------------------------------------------------------------------------------------
+
+
+class PlanPort(Protocol):
+    """The mode plan of one agent: only what reads, and changes of the plan's file."""
+
+    @property
+    def planning(self) -> bool: ...
+
+    def enter_plan(self, plan_file: Path) -> None:
+        """Twice is once."""
+        ...
+
+    def leave_plan(self) -> None:
+        """Back to the mode before; nothing, when it does not plan."""
         ...
 
 

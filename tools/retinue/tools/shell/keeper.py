@@ -41,6 +41,8 @@ SIGNAL_RECORD = 128
 LONGEST_WAIT_S = 3_600
 LOCK_UN = 8
 HANDED_OVER = b"H"
+KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+KEYCTL_JOIN_SESSION_KEYRING = 1
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -124,6 +126,8 @@ class Keeper:
             for number in (SIGPIPE, SIGXFSZ):  # which Python ignores, and a command must not
                 libc.signal(number, None)
             libc.sigprocmask(SIG_UNBLOCK, watched_signals(), None)
+            if KEYCTL is not None:  # a session keyring of its own: that of the user may hold keys
+                libc.syscall(KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
             null = os.open("/dev/null", os.O_RDONLY)
             for source, target in ((null, 0), (write_end, 1), (write_end, 2)):
                 os.dup2(source, target)
@@ -234,15 +238,18 @@ class Keeper:
 
         The command leads a session of its own, so every group in the tree belongs to it alone; before it has got there
         it is still in the keeper's group, and is named by itself. Its own group comes first, before looking costs time.
+        What stands guard over a sandbox is not asked: it would answer by killing all inside at once.
         Returns how many processes there were.
         """
-        if self.status is None:
+        spared = self.child if self.request["guarded"] and number == SIGTERM else 0
+        if self.status is None and not spared:
             self._send(-self.child, number)
         found = descendants(self.pid)
         self.killed.update(process.pid for process in found if process.alive)
         own = os.getpgrp()
         for target in {process.pid if process.group == own else -process.group for process in found}:
-            self._send(target, number)
+            if target != -spared or not spared:
+                self._send(target, number)
         return len(found)
 
     def _send(self, target: int, number: int) -> None:

@@ -17,11 +17,13 @@ class KeeperRequest(TypedDict):
     """`argv` begins with the path of the program.
 
     `cwd_file` is where the command's last act writes its directory; empty when nobody asks. `background_s` is the limit
-    from its start that a hand-over puts in the place of `timeout_s`; 0 for none.
+    from its start that a hand-over puts in the place of `timeout_s`; 0 for none. `guarded`: the program is only the
+    guard of a sandbox, and the command leads another session inside of it.
     """
 
     parent: int
     argv: list[str]
+    guarded: bool
     env: dict[str, str]
     cwd: str
     cwd_file: str

@@ -24,6 +24,7 @@ from retinue.tools.ports import Confinement, ShellOutcome, ShellRequest
 from retinue.tools.shell.protocol import KeeperRequest
 from retinue.tools.shell.reap import TAG
 from retinue.tools.shell.running import KeptCommand
+from retinue.tools.threads import in_thread
 
 _START_KEEPER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import keeper; keeper.main()"
 CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd)\b")
@@ -41,7 +42,7 @@ class KeeperShell:
     ) -> KeptCommand:
         """Let it begin. What it prints is told until it ends or is handed over."""
         tag = request.tag or f"call-{uuid.uuid4().hex}"
-        message = self._message(request, tag)
+        message = await in_thread(self._message, request, tag)
         process = await _spawn(request)
         return KeptCommand(request, process, message, tag, self._cwd_file(request), on_output, max_chars)
 
@@ -68,12 +69,12 @@ class KeeperShell:
         cwd_file = str(self._cwd_file(request)) if follows else ""
         last_act = shlex.quote(f"builtin pwd -P 2>/dev/null >|{shlex.quote(cwd_file)}")
         command = f"trap {last_act} EXIT; {request.command}" if follows else request.command
+        confinement = self.confinement if request.confined else None
         argv = [self.bash, "--noprofile", "--norc", "-c", "--", command, "bash"]
-        if self.confinement is not None and request.confined:
-            argv = self.confinement.wrap(argv)
         fields: KeeperRequest = {
             "parent": os.getpid(),
-            "argv": argv,
+            "argv": argv if confinement is None else confinement.wrap(argv),
+            "guarded": confinement is not None and confinement.guarded,
             "env": {**request.env, TAG: tag},
             "cwd": str(request.cwd),
             "cwd_file": cwd_file,

@@ -47,6 +47,10 @@ class Bubblewrapped:
     proxy: Path | None = None
 
     @property
+    def guarded(self) -> bool:
+        return True
+
+    @property
     def scratch(self) -> Path:
         return self.policy.scratch
 
@@ -71,6 +75,10 @@ class Landlocked:
     policy: SandboxPolicy
 
     @property
+    def guarded(self) -> bool:
+        return False
+
+    @property
     def scratch(self) -> Path:
         return self.policy.scratch
 
@@ -85,6 +93,10 @@ class Landlocked:
 class Seatbelted:
     policy: SandboxPolicy
     program: Path
+
+    @property
+    def guarded(self) -> bool:
+        return False
 
     @property
     def scratch(self) -> Path:
