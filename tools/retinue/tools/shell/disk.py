@@ -57,7 +57,8 @@ class Disk:
 
     def ours(self, folder: str) -> bool:
         """Whether git, run there, finds no other repository than the one of the workspace."""
-        root, place = os.path.realpath(str(self._root)), os.path.realpath(folder)
+        root = os.path.realpath(str(self._root))
+        place: str = os.path.realpath(folder)
         while place != root:
             if os.path.lexists(os.path.join(place, ".git")):
                 return not place.startswith(f"{root}/")
