@@ -1,6 +1,7 @@
 """Leaves the tools of features that are off out of the wheel.
 
-Which are on is said by `registry/gates.py`; a build may say otherwise by its environment: `RETINUE_FEATURES=+Snip,-REPL`.
+Which are on is said by `registry/gates.py`, unless the environment of a build says otherwise:
+`RETINUE_FEATURES=+Snip,-REPL`.
 """
 
 from __future__ import annotations
