@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,8 +224,15 @@ class Hangs(Silent):
     async def opinion(self, *args: object) -> None:
         await self.at("opinion")
 
-    async def decide(self, *args: object, **kwargs: object) -> Decision:
+    def classifier_input(self, args: Words) -> str:
+        return "hangs"
+
+    async def classify(self, *args: object) -> None:
+        await self.at("classifier")
+
+    async def decide(self, *args: object, classifier: Awaitable[object], **kwargs: object) -> Decision:
         await self.at("permission")
+        await classifier
         return Decision("allow")
 
     @contextlib.asynccontextmanager
@@ -246,16 +253,20 @@ class Hangs(Silent):
     failed = succeeded
 
 
-@pytest.mark.parametrize("stage", ["validate", "opinion", "permission", "lease", "journal", "call", "afterwards"])
-async def test_a_cancellation_at_any_stage_yields_one_result(stage: str) -> None:
+@pytest.mark.parametrize(
+    "stage", ["validate", "opinion", "classifier", "permission", "lease", "journal", "call", "afterwards"]
+)
+async def test_a_cancellation_at_any_stage_yields_one_result_and_leaves_no_task(stage: str) -> None:
     hangs = Hangs(stage)
-    line = pipeline(hangs, around=hangs, opinions=(hangs,), afterwards=(hangs,))
+    line = pipeline(hangs, around=hangs, opinions=(hangs,), classifier=hangs, afterwards=(hangs,))
     executor = StreamingExecutor(line, context())
     executor.submit(call("Hangs"))
     await hangs.reached.wait()
     (end,) = await executor.close("stopped")
     assert (end.call_id, end.is_error, end.error_class) == ("c1", True, "Aborted")
     assert end.ran == (stage in {"journal", "call", "afterwards"})
+    await settle()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_no_effect_begins_in_a_call_that_slept_through_its_cancellation() -> None:
