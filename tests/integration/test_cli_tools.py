@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from retinue.orchestrator.cli import tool_call
+from retinue.orchestrator.cli import asking
 from retinue.tools.registry.builtin import builtin_tools
 from support.cli import Answer, Cli
 
@@ -135,18 +135,18 @@ def test_a_command_runs_and_its_failure_is_the_exit_code(cli: Cli) -> None:
     assert answer.out.splitlines() == ["hi", "[Exit code 3]"]
 
 
-@pytest.mark.parametrize(("said", "code"), [(True, 0), (False, 1)])
-def test_on_a_terminal_a_person_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch, said: bool, code: int) -> None:
-    asked: list[str] = []
+@pytest.mark.parametrize(("said", "code"), [(["once"], 0), (["no", "not that file"], 1)])
+def test_on_a_terminal_a_person_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch, said: list[str], code: int) -> None:
+    answers = list(said)
 
-    def confirm(text: str, **how: object) -> bool:
-        asked.append(text)
-        return said
+    def prompt(text: str, **how: object) -> str:
+        return answers.pop(0)
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(tool_call.typer, "confirm", confirm)
+    monkeypatch.setattr(asking.typer, "prompt", prompt)
     answer = call(cli, "Write", file_path="b.py", content="y\n")
-    assert (answer.code, asked, Path("b.py").exists()) == (code, ["Run it?"], said)
+    assert (answer.code, answers, Path("b.py").exists()) == (code, [], code == 0)
+    assert ("the person who was asked said no: not that file" in answer.out) == (code == 1)
     assert "Write: Write b.py" in answer.err
 
 

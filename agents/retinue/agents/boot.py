@@ -7,23 +7,26 @@ from typing import Literal
 from pydantic import JsonValue
 
 from retinue.agents.model.messages import Wire
-
-PermissionMode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]
+from retinue.tools.permissions.decide import Mode
+from retinue.tools.permissions.rules import Source
 
 
 class RuleSet(Wire):
-    """Permission rules from one place, as written: `Tool` or `Tool(content)`."""
+    """Permission rules from one place, as written: `Tool` or `Tool(content)`. `base` is where `/path` in them starts;
+    None: at the workspace.
+    """
 
-    source: Literal["spec", "cli", "agent"] = "spec"
+    source: Source = "spec"
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    base: str | None = None
 
 
 class Rights(Wire):
     """What an agent may do. A sub-agent gets its own and its parent's: both must allow."""
 
-    mode: PermissionMode = "default"
+    mode: Mode = "default"
     rules: tuple[RuleSet, ...] = ()
 
 
@@ -69,6 +72,8 @@ class AgentBoot(Wire):
 
     member              the name in the spec whose part of it counts for this agent: its own, or for a sub-agent its
                         ancestor's
+    extra_dirs          folders beside the workspace that it may work in
+    notes               what the repository and its user tell every agent, as in CLAUDE.md
     background_after_s  how long a command may block a turn before it goes on in the background; None: to its time-out
     """
 
@@ -93,6 +98,8 @@ class AgentBoot(Wire):
     workspace: WorkspaceBoot
     repo: str
     run_dir: str
+    extra_dirs: tuple[str, ...] = ()
+    notes: str = ""
     background_after_s: float | None = None
     env: dict[str, str] = {}
     settings: dict[str, JsonValue] = {}

@@ -20,6 +20,7 @@ from retinue.tools.ports import (
     HistoryPort,
     LanguagePort,
     MailPort,
+    PlanPort,
     SearchProvider,
     ShellPort,
     SideQueryPort,
@@ -195,6 +196,7 @@ class ToolContext:
     lease_fds: tuple[int, ...] = ()
     sandbox: SandboxUse = NO_SANDBOX
     may_read: Callable[[AnyTool, Path], bool] | None = None
+    plan: PlanPort | None = None
     side: SideQueryPort | None = None
     search: SearchProvider | None = None
     languages: LanguagePort | None = None

@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from retinue.orchestrator.cli import output
-from retinue.tools.base import AnyTool, Decision, Progress, ToolContext, ToolInput, Traits
+from retinue.orchestrator.cli.asking import AtTheTerminal
+from retinue.tools.base import Progress, ToolContext, Traits
 from retinue.tools.errors import SpecError
 from retinue.tools.execution.calls import CallResult, Lease, ToolCall
 from retinue.tools.execution.pipeline import Pipeline
@@ -57,20 +57,6 @@ class _Alone:
         del call, traits
 
 
-class _AtTheTerminal:
-    """Asks whoever typed the command."""
-
-    async def answer(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Decision:
-        question = asked.question
-        output.note(f"{tool.name}: {tool.title(args)}", f"  asked because {asked.reason}")
-        if question is not None:
-            output.note(*(f"  careful: {warning}" for warning in question.warnings))
-            output.note(*(f"  --allow {rule!r} would make this question needless" for rule in question.suggestions))
-        if await asyncio.to_thread(typer.confirm, "Run it?", default=False, err=True):
-            return Decision("allow", "you allowed it", "person")
-        return Decision("deny", "the person at the terminal said no", "person")
-
-
 def run_call(call: Call) -> CallResult:
     """The result as the model would see it. Raises SpecError for a rule or an input that is none."""
     folder = Path(tempfile.mkdtemp(prefix="retinue-call-"))
@@ -87,7 +73,7 @@ def run_call(call: Call) -> CallResult:
 async def _run(call: Call, folder: Path) -> CallResult:
     root = Path(os.getcwd())
     book = RuleBook.of([call.rules], Anchors(root, Path.home()))
-    person = _AtTheTerminal() if call.person else None
+    person = AtTheTerminal() if call.person else None
     policy = PermissionPolicy((Rights(book, call.mode),), person=person)
     pool = assemble(builtin_tools(), denied=book.denied_tools())
     around = _Alone()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from retinue.agents.boot import AgentBoot, AgentLimits
+from retinue.agents.boot import AgentBoot, AgentLimits, Rights
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.identity import child_id
 from retinue.agents.mail.envelopes import TEAM, Envelope, Prompt
@@ -111,8 +111,15 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "tools": parent.tools.model_copy(
                 update={"allow": definition.tools, "deny": definition.disallowed_tools},
             ),
-            "rights": parent.rights,
+            "rights": _rights(parent, request),
             "limits": AgentLimits(),
             "workspace": parent.workspace,
         }
     )
+
+
+def _rights(parent: AgentBoot, request: ChildRequest) -> tuple[Rights, ...]:
+    """Those of its parent; of one that plans, as if it had been started to plan."""
+    if not request.planning:
+        return parent.rights
+    return tuple(each.model_copy(update={"mode": "plan"}) for each in parent.rights)

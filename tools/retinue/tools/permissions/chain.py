@@ -9,11 +9,21 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from retinue.tools.base import AnyTool, CommandSubject, Decision, PathSubject, Subject, ToolContext, ToolInput
-from retinue.tools.permissions.decide import Case, Mode, decide
+from retinue.tools.base import (
+    AnyTool,
+    Behavior,
+    CommandSubject,
+    Decision,
+    PathSubject,
+    Subject,
+    ToolContext,
+    ToolInput,
+)
+from retinue.tools.permissions.decide import Case, Mode, asked_by, decide
 from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.facts import Facts, facts_of, hidden_inside, resolved
-from retinue.tools.permissions.rules import RuleBook
+from retinue.tools.permissions.rules import RuleBook, parse_rule
+from retinue.tools.permissions.session import Session
 from retinue.tools.permissions.words import denial_text, with_question
 from retinue.tools.threads import in_thread
 
@@ -29,18 +39,43 @@ _SLOW_DISK = Decision("ask", f"where its paths lead could not be found out withi
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """One set of rules with a mode. `whose` is named in a denial: the agent's own, or its parent's."""
+    """One set of rules with a mode. `whose` is named in a denial: the agent's own, or its parent's.
+
+    plan  the one file that may be written in the mode plan
+    """
 
     book: RuleBook
     mode: Mode = "default"
     whose: str = ""
+    plan: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person says to a question.
+
+    reason  of a no: the agent is told it
+    rules   what shall be allowed from now on, of what was suggested; only with a yes
+    """
+
+    allow: bool
+    reason: str = ""
+    rules: tuple[str, ...] = ()
 
 
 class PersonPort(Protocol):
     """Somebody who can be asked while a call waits."""
 
-    async def answer(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Decision:
-        """Allow or deny; `asked` says why it is asked, and what would make the question needless."""
+    async def answer(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Answer:
+        """`asked` says why it is asked, what may be lost, and what would make the question needless."""
+        ...
+
+
+class RequestPort(Protocol):
+    """Who answers for a person before that person is asked (PermissionRequest hooks)."""
+
+    async def request(self, tool: AnyTool, args: ToolInput, ctx: ToolContext, asked: Decision) -> Decision | None:
+        """None, or ask: no opinion. An allow is not heard where only a person may answer."""
         ...
 
 
@@ -49,11 +84,27 @@ class PermissionPolicy:
     """Implements `PermissionPort`: a call is allowed when all rights allow it. Without a person, a question is a no.
 
     A hook that vouches for a call, or a classifier, answers instead of a person, but for what only a person may answer.
+    `session` is what changed of the rights since the agent began.
     """
 
     rights: tuple[Rights, ...]
     denials: Denials = field(default_factory=Denials)
     person: PersonPort | None = None
+    requests: RequestPort | None = None
+    session: Session = field(default_factory=Session)
+
+    @property
+    def now(self) -> tuple[Rights, ...]:
+        """The rights, with what changed of them meanwhile."""
+        return self.session.applied(self.rights)
+
+    def mode_now(self) -> Mode:
+        """The mode that the agent works in."""
+        return self.now[0].mode if self.rights else "default"
+
+    def learn(self, behavior: Behavior, rule: str) -> None:
+        """A rule for the rest of the session, from a person or from who answers for one. SpecError: it is none."""
+        self.session.learn(parse_rule(rule, behavior, "session"))
 
     async def decide(
         self,
@@ -66,20 +117,51 @@ class PermissionPolicy:
         classifier: Awaitable[Decision | None] | None = None,
     ) -> Decision:
         subject = tool.subject(args, ctx)
+        verdict = await self.judged(tool, args, ctx, subject, forced_ask)
+        if verdict.behavior == "ask" and not verdict.firm:
+            verdict = vouched or await _guessed(classifier) or verdict
+        if verdict.behavior == "ask" and self.requests is not None:
+            verdict = _heard(await self.requests.request(tool, args, ctx, verdict), verdict)
+        if verdict.behavior == "ask" and self.person is not None:
+            verdict = self._answered(await self.person.answer(tool, args, ctx, verdict), verdict)
+        return self._told(tool, subject, verdict)
+
+    async def judged(
+        self, tool: AnyTool, args: ToolInput, ctx: ToolContext, subject: Subject, forced_ask: str | None
+    ) -> Decision:
+        """What the rights say, before anybody is asked."""
         if isinstance(subject, CommandSubject):
             says = await tool.check_permissions(args, ctx)
             verdict = await self._about_command(tool, subject, ctx, says, forced_ask)
         else:
-            verdict = await self._about_rest(tool, await facts_of(tool, args, subject, ctx, forced_ask), ctx)
-        if verdict.behavior == "ask" and not verdict.firm:
-            verdict = vouched or await _guessed(classifier) or verdict
-        if verdict.behavior == "ask" and self.person is not None:
-            verdict = await self.person.answer(tool, args, ctx, verdict)
-        return self._told(tool, subject, verdict)
+            facts = await facts_of(tool, args, subject, ctx, forced_ask)
+            verdict = await self._about_rest(tool, facts, ctx)
+        return reduce(lambda a, b: a | b, self._on_parameters(tool, args), verdict)
+
+    def _on_parameters(self, tool: AnyTool, args: ToolInput) -> Iterable[Decision]:
+        for rights in self.now:
+            rule = rights.book.by_parameter(tool, args)
+            if rule is not None:
+                yield _whose(rights, asked_by(rule, rights.mode))
+
+    def _answered(self, answer: Answer, asked: Decision) -> Decision:
+        """A rule is learnt only if it was offered: no answer makes a protected path or a critical removal a habit."""
+        if not answer.allow:
+            why = (
+                f"the person who was asked said no: {answer.reason}"
+                if answer.reason
+                else "the person who was asked said no"
+            )
+            return Decision("deny", why, "person")
+        offered = asked.question.suggestions if asked.question is not None and not asked.firm else ()
+        for rule in answer.rules:
+            if rule in offered:
+                self.learn("allow", rule)
+        return Decision("allow", "the person who was asked allowed it", "person")
 
     def may_read(self, tool: AnyTool, path: Path) -> bool:
         """Whether no rule keeps this file, by its name or by what its links lead to, from being read by the tool."""
-        books = [each.book for each in self.rights if each.book.hides_files(tool)]
+        books = [each.book for each in self.now if each.book.hides_files(tool)]
         if not books:
             return True
         subject, found = PathSubject(path, write=False), resolved(path, reading=False)
@@ -88,7 +170,7 @@ class PermissionPolicy:
         )
 
     async def _about_rest(self, tool: AnyTool, facts: Facts, ctx: ToolContext) -> Decision:
-        verdict = _strictest(_word(each, tool, facts) for each in self.rights)
+        verdict = _strictest(word_of(each, tool, facts) for each in self.now)
         filtered = tool.filters_reads and ctx.may_read is not None
         if verdict.behavior == "allow" and facts.path is not None and facts.path.is_folder and not filtered:
             return await in_thread(self._look_inside, tool, facts.path.real, verdict)
@@ -112,7 +194,7 @@ class PermissionPolicy:
                 tool_says=says,
                 forced_ask=forced_ask,
             )
-            words = ((each, decide_command(case, tool, each.book, each.mode)) for each in self.rights)
+            words = ((each, decide_command(case, tool, each.book, each.mode)) for each in self.now)
             return _strictest(_whose(each, word) for each, word in words)
 
         work = asyncio.ensure_future(asyncio.to_thread(lambda: judge(in_place(subject.text, ctx))))
@@ -124,7 +206,7 @@ class PermissionPolicy:
 
     def _look_inside(self, tool: AnyTool, folder: Path, verdict: Decision) -> Decision:
         """What reads whole folders unfiltered: one that holds what may not be read is denied as a whole."""
-        hidden = (hidden_inside(each.book, tool, folder) for each in self.rights)
+        hidden = (hidden_inside(each.book, tool, folder) for each in self.now)
         return next((found for found in hidden if found is not None), verdict)
 
     def _told(self, tool: AnyTool, subject: Subject, verdict: Decision) -> Decision:
@@ -132,14 +214,14 @@ class PermissionPolicy:
         if verdict.behavior == "allow":
             self.denials.allowed()
             return verdict
-        text = denial_text(tool, subject, verdict, [each.book for each in self.rights])
+        text = denial_text(tool, subject, verdict, [each.book for each in self.now])
         advice = self.denials.denied()
         return Decision("deny", f"{text} {advice}" if advice else text, verdict.source, verdict.question)
 
 
 def intersect(parent: PermissionPolicy, child: PermissionPolicy) -> PermissionPolicy:
     """The child's policy: what its own rights allow, and its parent's allow too."""
-    return PermissionPolicy((*child.rights, *parent.rights), child.denials)
+    return replace(child, rights=(*child.rights, *parent.now))
 
 
 def _strictest(words: Iterable[Decision]) -> Decision:
@@ -148,23 +230,34 @@ def _strictest(words: Iterable[Decision]) -> Decision:
     return reduce(lambda a, b: a | b, found) if found else _NO_RIGHTS
 
 
-def _word(rights: Rights, tool: AnyTool, facts: Facts) -> Decision:
+def word_of(rights: Rights, tool: AnyTool, facts: Facts) -> Decision:
+    """What one set of rights says of a call that is no command."""
+    return _whose(rights, decide(case_of(rights, tool, facts)))
+
+
+def case_of(rights: Rights, tool: AnyTool, facts: Facts) -> Case:
+    """The call as one set of rights sees it."""
     book, subject, path = rights.book, facts.subject, facts.path
-    verdict = decide(
-        Case(
-            mode=rights.mode,
-            deny=book.first("deny", tool, subject, path),
-            ask=book.first("ask", tool, subject, path),
-            allow=book.first("allow", tool, subject, path),
-            tool_says=facts.tool_says,
-            forced_ask=facts.forced_ask,
-            read_only=facts.read_only,
-            touches=facts.touches,
-            outside=facts.outside,
-            protected=facts.protected,
-        )
+    return Case(
+        mode=rights.mode,
+        deny=book.first("deny", tool, subject, path),
+        ask=book.first("ask", tool, subject, path),
+        allow=book.first("allow", tool, subject, path),
+        tool_says=facts.tool_says,
+        forced_ask=facts.forced_ask,
+        read_only=facts.read_only,
+        touches=facts.touches,
+        outside=facts.outside,
+        protected=facts.protected,
+        is_plan=path is not None and path.real == rights.plan,
     )
-    return _whose(rights, verdict)
+
+
+def _heard(said: Decision | None, asked: Decision) -> Decision:
+    """Of who answers for a person: a no always, a yes where it is not only for the person to say."""
+    if said is None or said.behavior == "ask" or (said.behavior == "allow" and asked.firm):
+        return asked
+    return said
 
 
 async def _guessed(classifier: Awaitable[Decision | None] | None) -> Decision | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from retinue.tools.base import Decision
 from retinue.tools.permissions.rules import Rule
 
-Mode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+PLAN_FIRST = "in the mode plan nothing is changed but the plan: finish it, and have it approved with ExitPlanMode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Case:
     touches            what kind of thing it acts on
     outside            the path lies outside of the workspace
     protected          the part of the path that protects it from changes
+    is_plan            it is the file that the plan is written to
     """
 
     mode: Mode = "default"
@@ -33,11 +38,12 @@ class Case:
     touches: Literal["read", "write", "other"] = "other"
     outside: bool = False
     protected: str | None = None
+    is_plan: bool = False
 
 
 def decide(case: Case) -> Decision:
-    """deny > what always asks > bypass > allow > the tool and the mode. dontAsk turns every question into a denial."""
-    decision = _refusal(case) or _firm(_always_asked(case)) or _allowed(case) or _open_question(case)
+    """deny > what always asks > plan > bypass > allow > the tool and the mode. dontAsk turns a question into a no."""
+    decision = _refusal(case) or _firm(_always_asked(case)) or _planning(case) or _allowed(case) or _open_question(case)
     return if_nobody_is_asked(decision) if case.mode == "dontAsk" else decision
 
 
@@ -73,6 +79,20 @@ def _firm(decision: Decision | None) -> Decision | None:
     return None if decision is None else replace(decision, firm=True)
 
 
+def _planning(case: Case) -> Decision | None:
+    """Who plans changes nothing but the plan. What only reads goes on by the rules."""
+    if case.mode != "plan" or case.read_only:
+        return None
+    if case.is_plan:
+        return Decision("allow", "it is the plan", "mode plan")
+    if case.touches == "write":
+        return Decision("deny", PLAN_FIRST, "mode plan")
+    said = case.tool_says
+    if said is not None and said.behavior == "allow":
+        return said
+    return Decision("ask", "in the mode plan only what reads needs no question", "mode plan")
+
+
 def _allowed(case: Case) -> Decision | None:
     if case.mode == "bypassPermissions":
         return Decision("allow", "the mode bypassPermissions allows it", "mode bypassPermissions")
@@ -106,3 +126,9 @@ def by_rule(rule: Rule) -> Decision:
     """The decision of a rule, which it names with its source."""
     verb = {"deny": "denies", "ask": "wants to be asked about", "allow": "allows"}[rule.behavior]
     return Decision(rule.behavior, f"the {rule.source} rule {rule} {verb} it", f"{rule.source} rule {rule}")
+
+
+def asked_by(rule: Rule, mode: Mode) -> Decision:
+    """The same for a deny or ask rule that no other word can soften."""
+    said = replace(by_rule(rule), firm=True)
+    return if_nobody_is_asked(said) if mode == "dontAsk" else said

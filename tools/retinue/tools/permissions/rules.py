@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from retinue.tools.base import AnyTool, Behavior, NameSubject, PathSubject
+from retinue.tools.base import AnyTool, Behavior, NameSubject, PathSubject, ToolInput
 from retinue.tools.errors import SpecError
+from retinue.tools.permissions.commands import pattern_of
+from retinue.tools.permissions.parameters import fits_parameter, main_parameter, parameter_of
 from retinue.tools.registry.filters import names_tool
+from retinue.tools.web.domains import PREFIX, rule_fits
 
-Source = Literal["spec", "cli", "agent"]
+Source = Literal["user", "project", "local", "flag", "policy", "spec", "cli", "command", "session", "agent"]
+"""`command`: what a skill or a command brought. `session`: what a person said while an agent worked."""
+
 _Touches = Literal["read", "write", "other"]
 
 _RULE = re.compile(r"([A-Za-z_*?][A-Za-z0-9_*?.-]*)(?:\((.*)\))?\Z", re.DOTALL)
@@ -24,12 +29,13 @@ _COVERS = {"Edit": frozenset(("Edit", "Write", "NotebookEdit")), "Read": frozens
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; `content` is None for a whole tool. Printed as it was written."""
+    """One rule; `content` is None for a whole tool. Printed as it was written. `base` is as in `RuleTexts`."""
 
     behavior: Behavior
     tool: str
     content: str | None = None
     source: Source = "spec"
+    base: Path | None = None
 
     def __str__(self) -> str:
         return self.tool if self.content is None else f"{self.tool}({self.content})"
@@ -37,17 +43,19 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleTexts:
-    """Rules from one source, as written."""
+    """Rules from one source, as written. `base` is where `/path` starts; None: at the workspace."""
 
     source: Source = "spec"
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    base: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Where the path of a rule starts: `//p` at the file system's root, `~/p` at home, `/p` and `p` at the workspace.
+    """Where the path of a rule starts: `//p` at the file system's root, `~/p` at home, `p` at the workspace, and `/p`
+    there, too, unless the rule has a base of its own.
 
     A relative path stays anchored to the workspace's root wherever a shell goes: `cd` must not move a deny rule.
     """
@@ -69,7 +77,7 @@ PathFits = Callable[[str, bool], bool]
 """Does a pattern fit this absolute path, which may be a folder?"""
 
 
-def parse_rule(text: str, behavior: Behavior, source: Source = "spec") -> Rule:
+def parse_rule(text: str, behavior: Behavior, source: Source = "spec", base: Path | None = None) -> Rule:
     """SpecError for what is no rule, or could never work as it is written."""
     found = _RULE.match(text.strip())
     if found is None:
@@ -81,9 +89,11 @@ def parse_rule(text: str, behavior: Behavior, source: Source = "spec") -> Rule:
         raise SpecError(f"{text!r} has nothing between its brackets: write {tool}, or {tool}(content)")
     if content is not None and content.startswith("!") and tool in _COVERS:
         raise SpecError(f"{text!r} is negated: a rule cannot take back another; write the paths that it is for")
+    if content is not None and behavior != "allow" and (name := main_parameter(content)):
+        raise SpecError(f"{text!r} can never fit: write {tool}(…) with what {name} may hold and without its name")
     if behavior == "allow" and _is_loose(tool):
         raise SpecError(f"{text!r} allows tools by a wildcard: only mcp__<server>__ may be followed by one")
-    return Rule(behavior, tool, content, source)
+    return Rule(behavior, tool, content, source, base)
 
 
 def _is_loose(tool: str) -> bool:
@@ -99,6 +109,7 @@ class RuleBook:
         self.anchors = anchors
         self._about: dict[tuple[Behavior, str, str], tuple[Rule, ...]] = {}
         self._patterns: dict[Rule, PathFits] = {}
+        self._parameters: dict[str, tuple[Rule, ...]] = {}
 
     @classmethod
     def of(cls, texts: Iterable[RuleTexts], anchors: Anchors) -> RuleBook:
@@ -132,6 +143,18 @@ class RuleBook:
                 about = self._rules_about(behavior, tool, "other")
                 return next((rule for rule in about if _fits_name(rule, subject)), None)
 
+    def by_parameter(self, tool: AnyTool, args: ToolInput) -> Rule | None:
+        """The strictest rule like `Agent(model:opus)` that fits what the call was given. No such rule allows."""
+        return next((rule for rule in self._on_parameters(tool) if fits_parameter(rule.content or "", args)), None)
+
+    def _on_parameters(self, tool: AnyTool) -> tuple[Rule, ...]:
+        found = self._parameters.get(tool.name)
+        if found is None:
+            rules = (*self.of_behavior("deny"), *self.of_behavior("ask"))
+            found = tuple(r for r in rules if names_tool(r.tool, tool) and parameter_of(r.content or "") is not None)
+            self._parameters[tool.name] = found
+        return found
+
     def _rules_about(self, behavior: Behavior, tool: AnyTool, touches: _Touches) -> tuple[Rule, ...]:
         key = (behavior, tool.name, touches)
         found = self._about.get(key)
@@ -148,18 +171,18 @@ class RuleBook:
             return strict  # a path that could not be resolved is denied what it may be denied, and allowed nothing
         fits = self._patterns.get(rule)
         if fits is None:
-            fits = self._patterns[rule] = path_matcher(rule.content, rule.behavior, self.anchors)
+            fits = self._patterns[rule] = path_matcher(rule.content, rule.behavior, self.anchors, rule.base)
         named, real = str(path.named), str(path.real)
         if strict:
             return fits(named, True) or fits(real, True)
         return fits(named, path.is_folder) and fits(real, path.is_folder)
 
 
-def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> PathFits:
-    """One pattern in gitignore form, from its anchor."""
+def path_matcher(content: str, behavior: Behavior, anchors: Anchors, base: Path | None = None) -> PathFits:
+    """One pattern in gitignore form, from its anchor; `base` is where `/path` starts, if not at the workspace."""
     from pathspec import GitIgnoreSpec  # here, because it is slow to load and few teams write path rules
 
-    bases, pattern = _anchored(content.strip(), anchors)
+    bases, pattern = _anchored(content.strip(), anchors, base)
     if behavior != "allow" and _ONE_FOLDER.match(pattern):
         pattern = f"**/{pattern}"
     if pattern.startswith("#"):
@@ -178,12 +201,14 @@ def path_matcher(content: str, behavior: Behavior, anchors: Anchors) -> PathFits
     return fits
 
 
-def _anchored(content: str, anchors: Anchors) -> tuple[tuple[Path, ...], str]:
+def _anchored(content: str, anchors: Anchors, base: Path | None) -> tuple[tuple[Path, ...], str]:
     """The folders that a pattern starts from, by name and by what links lead to, and the rest of it."""
     if content.startswith("//"):
         return (Path("/"),), content[1:]
     if content == "~" or content.startswith("~/"):
         return _both(anchors.home), content[1:] or "/**"
+    if content.startswith("/"):
+        return _both(base or anchors.root), content
     return _both(anchors.root), content.removeprefix("./") if content != "./" else "**"
 
 
@@ -200,7 +225,7 @@ def _parsed(texts: RuleTexts) -> Iterable[Rule]:
     )
     for behavior, rules in lists:
         for text in rules:
-            yield parse_rule(text, behavior, texts.source)
+            yield parse_rule(text, behavior, texts.source, texts.base)
 
 
 def _is_about(rule: Rule, tool: AnyTool, touches: _Touches) -> bool:
@@ -223,4 +248,7 @@ def _fits_name(rule: Rule, subject: NameSubject) -> bool:
         return True
     if not subject.name:
         return rule.behavior != "allow"
-    return rule.content.strip() == subject.name
+    content = rule.content.strip()
+    if content.startswith(PREFIX):
+        return rule_fits(content, subject.name)
+    return content == subject.name or pattern_of(content).fullmatch(subject.name) is not None

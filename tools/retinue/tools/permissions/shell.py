@@ -95,6 +95,8 @@ def _about_sandbox(case: CommandCase, rules: ShellRules, verdict: Verdict) -> De
 def _allowed(case: CommandCase, rules: ShellRules, verdict: Verdict, mode: Mode) -> Decision | None:
     if verdict.outcome == "read-only":
         return Decision("allow", "it only reads", "read-only")
+    if mode == "plan":
+        return None
     if verdict.outcome == "allow" and verdict.decided_by is not None:
         return by_rule(verdict.decided_by)
     if mode == "bypassPermissions":

@@ -100,7 +100,7 @@ def shell_rules(rules: Iterable[Rule], anchors: Anchors, is_about: Callable[[Rul
 
 
 def _path_fits(rule: Rule, anchors: Anchors) -> PathFits:
-    return _any_path if rule.content is None else path_matcher(rule.content, rule.behavior, anchors)
+    return _any_path if rule.content is None else path_matcher(rule.content, rule.behavior, anchors, rule.base)
 
 
 def _any_path(_path: str, _may_be_folder: bool) -> bool:

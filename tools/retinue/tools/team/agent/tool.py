@@ -65,7 +65,11 @@ class Agent(Tool[AgentInput, AgentOutput]):
 
     async def call(self, args: AgentInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[AgentOutput]:
         request = ChildRequest(
-            definition=args.subagent_type, description=args.description, prompt=args.prompt, model=args.model
+            definition=args.subagent_type,
+            description=args.description,
+            prompt=args.prompt,
+            model=args.model,
+            planning=ctx.plan is not None and ctx.plan.planning,
         )
         outcome = await connected(ctx.children, "way to start sub-agents").run(ctx.key, request)
         output = AgentOutput(
