@@ -36,7 +36,12 @@ check: $(VENV)/.installed-dev ## Linter, formatter, types, import contracts, mod
 unit: $(VENV)/.installed-dev ## Tests that need no cluster, process or socket
 	@$(BIN)/python -m pytest -q tests/unit tests/property
 
-live: $(VENV)/.installed-dev ## Tests on real git, shells, sockets and Ray
+.ci/tools/node_modules/.installed: .ci/tools/package.json
+	@echo "installing the language servers that tests talk to (once)"
+	@npm install --prefix .ci/tools --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
+live: $(VENV)/.installed-dev .ci/tools/node_modules/.installed ## Tests on real git, shells, sockets and Ray
 	@$(BIN)/python -m pytest -q tests/integration tests/contract tests/e2e
 
 fmt: $(VENV)/.installed-dev ## Format, and fix what can be fixed
@@ -47,4 +52,4 @@ nightly: $(VENV)/.installed-dev ## Long soak, chaos and fuzz runs, and a run on 
 	@$(BIN)/python -m pytest -q --override-ini=addopts='--strict-markers --strict-config --import-mode=importlib -ra' -m nightly tests/nightly
 
 clean: ## Remove the environment and caches
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist .ci/tools/node_modules
