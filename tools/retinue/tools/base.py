@@ -16,11 +16,13 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from retinue.tools.files.state import FileState
 from retinue.tools.ports import (
     BoardPort,
+    CatalogPort,
     ChildPort,
     HistoryPort,
+    InnerCallPort,
     LanguagePort,
     MailPort,
-    PlanPort,
+    McpPort,
     SearchProvider,
     ShellPort,
     SideQueryPort,
@@ -32,7 +34,11 @@ from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 from retinue.tools.web.settings import DEFAULT_WEB, WebSettings
 
 if TYPE_CHECKING:
+    from retinue.tools.extension.skills.book import SkillBook
+    from retinue.tools.people.ports import HumanPort, TodoPort
     from retinue.tools.render.base import Renderer
+    from retinue.tools.system.ports import ConfigPort, PlanPort, WaitPort, WorktreePort
+    from retinue.tools.team.crew_ports import PeersPort, TeamAdminPort
 
 Behavior = Literal["allow", "ask", "deny"]
 _STRICTNESS: tuple[Behavior, ...] = ("allow", "ask", "deny")
@@ -201,7 +207,18 @@ class ToolContext:
     search: SearchProvider | None = None
     languages: LanguagePort | None = None
     history: HistoryPort | None = None
+    human: HumanPort | None = None
+    todos: TodoPort | None = None
+    worktrees: WorktreePort | None = None
+    config: ConfigPort | None = None
+    waiting: WaitPort | None = None
+    peers: PeersPort | None = None
+    team_admin: TeamAdminPort | None = None
     web: WebSettings = DEFAULT_WEB
+    catalog: CatalogPort | None = None
+    mcp: McpPort | None = None
+    skills: SkillBook | None = None
+    inner: InnerCallPort | None = None
 
 
 ContextModifier = Callable[[ToolContext], ToolContext]
@@ -221,7 +238,7 @@ class ToolResult(Generic[Out]):
     """`is_error` means: it ran, and what it found is a failure by its own meaning (a test run that fails).
 
     `attachments` are shown behind the text, unless it is an error. `told` are background tasks whose end it tells: the
-    agent needs no further word about them.
+    agent needs no further word about them. `loaded` are deferred tools whose definitions the model shall see.
     """
 
     data: Out
@@ -229,6 +246,7 @@ class ToolResult(Generic[Out]):
     attachments: tuple[Attachment, ...] = ()
     new_messages: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
     context_modifier: ContextModifier | None = None
 
 
@@ -292,6 +310,11 @@ class Tool(ABC, Generic[In, Out]):
         """The text that the model sees."""
 
     def is_enabled(self) -> bool:
+        return True
+
+    def is_available(self, ctx: ToolContext) -> bool:
+        """Whether an agent in these surroundings could use it at all: asked once, when its pool is made."""
+        del ctx
         return True
 
     # --- what one call may do ---
