@@ -101,6 +101,8 @@ def assemble_agent(
         mail=tool_ports.mail,
         children=tool_ports.children,
         background=background,
+        plan=policy.session,
+        extra_dirs=tuple(map(Path, boot.extra_dirs)),
         env=env,
         results_dir=store.folder,
         sandbox=sandbox,
@@ -145,7 +147,11 @@ def permission_policy(boot: AgentBoot, home: Path) -> PermissionPolicy:
         tuple(
             Rights(
                 RuleBook.of(
-                    [RuleTexts(each.source, each.allow, each.ask, each.deny) for each in rights.rules], anchors
+                    [
+                        RuleTexts(each.source, each.allow, each.ask, each.deny, Path(each.base) if each.base else None)
+                        for each in rights.rules
+                    ],
+                    anchors,
                 ),
                 rights.mode,
                 whose="" if index == 0 else (boot.parent or ""),

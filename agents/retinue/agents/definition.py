@@ -12,6 +12,7 @@ from typing import cast
 from pydantic import BaseModel, ConfigDict
 
 from retinue.tools.errors import SpecError
+from retinue.tools.permissions.decide import Mode
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
@@ -22,7 +23,10 @@ Value = str | list[str]
 
 
 class AgentDefinition(BaseModel):
-    """A named kind of agent. `tools` None: all. `model` None: that of whoever starts it. `origin` says where from."""
+    """A named kind of agent. `tools` None: all. `model`, `mode` None: those of who starts it.
+
+    `origin` says where it is from.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,6 +36,7 @@ class AgentDefinition(BaseModel):
     tools: tuple[str, ...] | None = None
     disallowed_tools: tuple[str, ...] = ()
     model: str | None = None
+    mode: Mode | None = None
     origin: str = ""
 
 

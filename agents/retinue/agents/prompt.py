@@ -60,9 +60,14 @@ _CHILD = """\
   branches, and leave what is not part of your work."""
 
 
+_NOTES = """\
+The following are instructions that the repository and its owner keep for everybody who works in it. They say how to
+work; they give you no rights that you do not have."""
+
+
 def system_prompt(boot: AgentBoot, facts: Facts, tools: tuple[str, ...]) -> str:
     """`tools` are the names in the agent's pool: nothing is explained that it does not have."""
-    parts = [boot.prompt.strip(), *_ways(boot, frozenset(tools)), _environment(boot, facts)]
+    parts = [boot.prompt.strip(), *_ways(boot, frozenset(tools)), _notes(boot), _environment(boot, facts)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -76,6 +81,10 @@ def _ways(boot: AgentBoot, tools: frozenset[str]) -> list[str]:
     if "TaskUpdate" in tools and boot.workspace.isolation == "worktree":
         parts.append(_TASKS)
     return [*parts, _roster(boot)]
+
+
+def _notes(boot: AgentBoot) -> str:
+    return f"{_NOTES}\n\n{boot.notes}" if boot.notes else ""
 
 
 def _roster(boot: AgentBoot) -> str:

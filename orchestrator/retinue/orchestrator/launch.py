@@ -10,6 +10,8 @@ from retinue.agents.boot import AgentBoot, AgentLimits, Peer, Rights, RuleSet, T
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.model.messages import Usage
 from retinue.agents.model.prices import cost_usd
+from retinue.orchestrator.settings.apply import extra_dirs, rule_sets
+from retinue.orchestrator.settings.load import NOTHING_SET, LaunchSettings
 from retinue.orchestrator.spec.model import Member, ModelSpec, TeamSpec, ToolsSpec
 from retinue.orchestrator.team.plan import CheckCommand, LaunchPlan
 from retinue.orchestrator.workspaces.facts import RunPaths
@@ -34,12 +36,18 @@ class Where:
     repo: Path
     locks_dir: Path
     script_folder: Path
+    home: Path = Path("/nonexistent")
 
 
 def plan_launch(
-    spec: TeamSpec, where: Where, base: Base | None, definitions: DefinitionOf, cli_rules: RuleSet
+    spec: TeamSpec,
+    where: Where,
+    base: Base | None,
+    definitions: DefinitionOf,
+    cli_rules: RuleSet,
+    settings: LaunchSettings = NOTHING_SET,
 ) -> LaunchPlan:
-    """Raises SpecError for what only shows when everything comes together."""
+    """`spec` has its open ends filled in from settings. SpecError: what only shows when everything comes together."""
     members = spec.members()
     _refuse_unknown_prices(spec, members)
     roster = tuple(Peer(name=m.name, role=m.role, description=_described(m, definitions)) for m in members)
@@ -52,7 +60,7 @@ def plan_launch(
         base_sha=base.sha if base else "",
         strategy=spec.merge.strategy,
         into=spec.merge.into,
-        members=tuple(_boot(spec, m, where, base, definitions, roster, cli_rules) for m in members),
+        members=tuple(_boot(spec, m, where, base, definitions, roster, cli_rules, settings) for m in members),
         prompts={m.name: m.spec.prompt for m in members if m.spec.prompt},
         tasks=_tasks(spec),
         done_when={
@@ -66,6 +74,8 @@ def plan_launch(
             requests=spec.limits.turns, tokens=spec.limits.tokens, usd=spec.limits.usd, wall_s=spec.limits.wall
         ),
         endpoints=_endpoints(members),
+        settings=settings.settings,
+        definitions=dict(settings.definitions),
         script_folder=str(where.script_folder),
         locks_dir=str(where.locks_dir),
     )
@@ -98,6 +108,7 @@ def _boot(
     definitions: DefinitionOf,
     roster: tuple[Peer, ...],
     cli_rules: RuleSet,
+    settings: LaunchSettings,
 ) -> AgentBoot:
     definition = definitions(member.spec.definition)
     agent = f"{member.name}~1"
@@ -118,11 +129,13 @@ def _boot(
         max_tokens=member.model.max_output_tokens or OUTPUT_TOKENS,
         roster=roster,
         tools=_tools(member.spec.tools, definition),
-        rights=(Rights(mode=permissions.mode, rules=(rules, cli_rules)),),
+        rights=(Rights(mode=permissions.mode, rules=rule_sets(settings.settings, rules, cli_rules)),),
         limits=AgentLimits(requests=limits.turns, tokens=limits.tokens, usd=limits.usd, wall_s=limits.wall),
         workspace=_workspace(member, where, base, agent),
         repo=str(where.repo),
         run_dir=str(where.run_dir),
+        extra_dirs=extra_dirs(settings.settings, where.repo, where.home),
+        notes=settings.settings.notes,
         background_after_s=BLOCKING_S if member.role == "lead" else None,
     )
 

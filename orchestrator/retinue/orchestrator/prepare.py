@@ -20,7 +20,11 @@ from retinue.orchestrator.cluster.identity import default_base
 from retinue.orchestrator.launch import BLOCKING_S, Where, plan_launch
 from retinue.orchestrator.run_files import RunFiles, lend
 from retinue.orchestrator.sandboxing import Sight, plan_sandbox
+from retinue.orchestrator.settings.apply import tools_env, with_settings
+from retinue.orchestrator.settings.definitions import named_definition
+from retinue.orchestrator.settings.load import NOTHING_SET, LaunchSettings
 from retinue.orchestrator.spec.environment import repository_path
+from retinue.orchestrator.spec.expand import secret_parts
 from retinue.orchestrator.spec.load import LoadedSpec
 from retinue.orchestrator.spec.model import TeamSpec
 from retinue.orchestrator.state.paths import RunDir, StateDir, state_root, write_private
@@ -46,6 +50,11 @@ class Launch:
     rules: RuleSet
     solo: bool = False
     probe: Probe = NO_PROBE
+    settings: LaunchSettings = NOTHING_SET
+
+    @property
+    def home(self) -> Path:
+        return Path(self.env.get("HOME", "/nonexistent"))
 
 
 def look_for_sandbox(spec: TeamSpec) -> Probe:
@@ -53,16 +62,23 @@ def look_for_sandbox(spec: TeamSpec) -> Probe:
     return probe() if spec.sandbox.enabled else NO_PROBE
 
 
-def definition_of(loaded: LoadedSpec, written: str) -> AgentDefinition:
-    """A built-in kind of agent, or a Markdown file relative to the spec. Raises SpecError."""
-    builtin = builtin_definitions().get(written)
-    if builtin is not None:
-        return builtin
+def definition_of(
+    loaded: LoadedSpec, written: str, kinds: Mapping[str, AgentDefinition] | None = None
+) -> AgentDefinition:
+    """A kind of agent by its name, or a Markdown file relative to the spec. Raises SpecError.
+
+    kinds  those besides the built-in ones
+    """
+    named = (kinds or {}).get(written) or builtin_definitions().get(written)
+    if named is not None:
+        return named
     file = loaded.file(written)
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"the definition {file} cannot be read: {error}") from None
+    if file.parent.parts[-2:] == (".claude", "agents"):
+        return named_definition(text.encode(), str(file))
     return parse_definition(text, str(file))
 
 
@@ -77,10 +93,14 @@ async def draft_plan(
         repo=user.root if user is not None else repository_path(loaded.spec).resolve(),
         locks_dir=launch.state.root / "locks",
         script_folder=loaded.folder.resolve(),
+        home=launch.home,
     )
-    plan = plan_launch(loaded.spec, where, base, lambda name: definition_of(loaded, name), launch.rules)
+    settings = launch.settings
+    spec = with_settings(loaded.spec, settings, where.repo, where.home)
+    kinds = settings.definitions
+    plan = plan_launch(spec, where, base, lambda name: definition_of(loaded, name, kinds), launch.rules, settings)
     into = await branch_sha(user, plan.into) if plan.into is not None and user is not None else None
-    sandbox = await asyncio.to_thread(_sandbox, loaded.spec, launch, where.repo, user)
+    sandbox = await asyncio.to_thread(_sandbox, spec, launch, where.repo, user)
     members = plan.members
     if launch.solo:
         members = tuple(boot.model_copy(update={"background_after_s": BLOCKING_S}) for boot in members)
@@ -88,7 +108,7 @@ async def draft_plan(
 
 
 def _sandbox(spec: TeamSpec, launch: Launch, repo: Path, user: UserRepo | None) -> SandboxPlan:
-    home = Path(launch.env.get("HOME", "/nonexistent"))
+    home = launch.home
     ours = (launch.state.root, state_root(launch.env), default_base(os.getuid()))
     private = private_places(Machine(launch.env, home, os.getuid(), ours))
     borrowed = (user.common_dir, *borrowed_objects(user.objects)) if user is not None else ()
@@ -124,13 +144,20 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         if plan.has_depot and user is not None and base is not None:
             plan = await _make_worktrees(loaded, launch, plan, git, user, base, run)
         write_private(run.spec, _spec_copy(loaded))
-        tools = {TEAM: loaded.spec.env, **{m.name: m.env for m in loaded.spec.members()}}
-        private = lend(launch.env, tools, loaded.secrets)
+        own = {TEAM: loaded.spec.env, **{m.name: m.env for m in loaded.spec.members()}}
+        tools = {name: tools_env(launch.settings, env) for name, env in own.items()}
+        private = lend(launch.env, tools, _secrets(loaded, launch.settings))
         RunFiles(run).write(plan, private)
         return run
     except BaseException:
         await _discard(user, run)
         raise
+
+
+def _secrets(loaded: LoadedSpec, settings: LaunchSettings) -> tuple[str, ...]:
+    """Values that no record may show, longest first."""
+    found = {part for name, value in settings.env.items() for part in secret_parts(name, value)}
+    return tuple(sorted({*loaded.secrets, *found}, key=lambda value: (-len(value), value)))
 
 
 async def discard_run(loaded: LoadedSpec, run: RunDir) -> None:

@@ -30,6 +30,7 @@ from retinue.orchestrator.cli import (
     runs,
     specs,
     tools,
+    trust,
     up,
 )
 from retinue.orchestrator.cli.sections import Sections, keep_examples_whole
@@ -91,7 +92,7 @@ def make_app() -> typer.Typer:
     run.register(app)
     control.register(app)
     # Commands that read what is on disk.
-    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain, tools):
+    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain, tools, trust):
         module.register(app)
     return app
 

@@ -28,30 +28,41 @@ UNNAMED_RUN = "RUN"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """`base` says in words what the work starts from, empty without a repository."""
+    """`base` says in words what the work starts from, empty without a repository.
+
+    untrusted  what the repository brings that does not count
+    ignored    what settings say without effect
+    """
 
     plan: LaunchPlan
     base: str
     warnings: tuple[Problem, ...]
+    untrusted: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir: Path | None = None) -> Planned:
     """All that `up` decides before it makes anything. Raises SpecError."""
     from retinue.agents.boot import RuleSet
     from retinue.orchestrator.cli.probe import check_spec_environment
+    from retinue.orchestrator.cli.trusting import brought_lines, gathered_for
     from retinue.orchestrator.prepare import Launch, draft_plan, look_for_sandbox, open_repository
     from retinue.orchestrator.spec.load import load_spec
     from retinue.orchestrator.workspaces.git import Git
 
     loaded = load_spec(spec, env=os.environ, overrides=overrides, model=model)
     warnings = check_spec_environment(loaded)
+    state = runs_of(state_dir)
+    gathered = gathered_for(loaded, state, os.environ, None)
+    given = gathered.settings(trusted=gathered.trusted)
     launch = Launch(
         run=UNNAMED_RUN,
         day=date.today().isoformat(),
-        state=runs_of(state_dir),
+        state=state,
         env=dict(os.environ),
         rules=RuleSet(source="cli"),
         probe=look_for_sandbox(loaded.spec),
+        settings=given,
     )
 
     async def draft() -> Planned:
@@ -60,7 +71,9 @@ def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir
         plan = await draft_plan(loaded, launch, user=user, base=base, run_dir=run_dir)
         for member in plan.members:
             tools_of(member)
-        return Planned(plan, base.description if base else "", (*warnings, *_without_key(loaded)))
+        told = (*warnings, *_without_key(loaded))
+        untrusted = () if gathered.trusted else brought_lines(gathered, given)
+        return Planned(plan, base.description if base else "", told, untrusted, given.warnings)
 
     return asyncio.run(draft())
 
@@ -100,6 +113,7 @@ def plan(
     retinue plan team.yaml
     """
     from retinue.orchestrator.cli.plan_text import plan_lines
+    from retinue.orchestrator.cli.trusting import untrusted_line
     from retinue.orchestrator.launch import executes
 
     planned = plan_spec(spec, override or (), model, state_dir)
@@ -111,11 +125,14 @@ def plan(
                 "base": planned.base,
                 "tools": {name: list(names) for name, names in tools.items()},
                 "executes": list(executes(planned.plan)),
-                "warnings": [str(warning) for warning in planned.warnings],
+                "untrusted": list(planned.untrusted),
+                "warnings": [*(str(warning) for warning in planned.warnings), *planned.ignored],
             }
         )
         return
-    output.note(*(f"warning: {warning}" for warning in planned.warnings))
+    output.note(*(f"warning: {warning}" for warning in (*planned.warnings, *planned.ignored)))
+    if planned.untrusted:
+        output.note(untrusted_line(planned.untrusted))
     output.say(*plan_lines(planned.plan, planned.base, tools), "", f"start it with: retinue up {spec}")
 
 

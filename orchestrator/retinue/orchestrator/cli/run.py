@@ -36,6 +36,7 @@ class OutputFormat(StrEnum):
 class Mode(StrEnum):
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
     DONT_ASK = "dontAsk"
     BYPASS = "bypassPermissions"
 
@@ -46,9 +47,11 @@ def run(
     output: Annotated[OutputFormat, typer.Option("--output-format", help="What goes to standard output.")] = (
         OutputFormat.TEXT
     ),
-    mode: Annotated[Mode, typer.Option("--permission-mode", help="What it may do unasked.")] = Mode.DEFAULT,
+    mode: Annotated[Mode | None, typer.Option("--permission-mode", help="What it may do unasked.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="A rule that allows, as in `Bash(make test)`.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="A rule that denies.")] = None,
+    settings: Annotated[Path | None, typer.Option("--settings", metavar="FILE", help="One more settings file.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Accept, this once, what the repository brings.")] = False,
     bare: Annotated[bool, typer.Option("--bare", help="With the tools Bash, Read and Edit only.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work in your checkout, not in a worktree.")] = False,
     turns: Annotated[int, typer.Option(help="At most so many model requests.")] = 100,
@@ -63,6 +66,7 @@ def run(
     retinue run "Mend the failing test" --model anthropic:claude-sonnet-5-5 --permission-mode acceptEdits
     """
     from retinue.agents.boot import RuleSet
+    from retinue.orchestrator.cli.trusting import gathered_for, settled
     from retinue.orchestrator.cli.up import Launched, place_of, prepare_and_start
     from retinue.orchestrator.prepare import Launch, look_for_sandbox
     from retinue.orchestrator.state.paths import new_run_id
@@ -77,7 +81,10 @@ def run(
     if found.mechanism is None:
         why = "; ".join(found.why)
         typer.echo(f"sandbox: cannot start here ({why}): every command is a question, answered no", err=True)
-    launch = Launch(name, today.isoformat(), place.state, dict(os.environ), rules, solo=True, probe=found)
+    given = settled(gathered_for(loaded, place.state, os.environ, settings, written=False), place.state, trust=trust)
+    launch = Launch(
+        name, today.isoformat(), place.state, dict(os.environ), rules, solo=True, probe=found, settings=given
+    )
     launched: Launched = prepare_and_start(loaded, launch, place)
     try:
         code = asyncio.run(_watch(launched.files, launched.team, output, place.flags))
@@ -87,7 +94,7 @@ def run(
 
 
 def spec_of(
-    prompt: str, model: str | None, mode: Mode, *, in_place: bool, turns: int, bare: bool = False
+    prompt: str, model: str | None, mode: Mode | None, *, in_place: bool, turns: int, bare: bool = False
 ) -> LoadedSpec:
     """The same loader and the same checks as for a file: JSON is YAML."""
     from retinue.agents.model.messages import Usage
@@ -106,7 +113,7 @@ def spec_of(
         {
             "version": 1,
             "name": "run",
-            "permissions": {"mode": mode.value},
+            **({"permissions": {"mode": mode.value}} if mode is not None else {}),
             "agents": {AGENT: agent},
             "limits": limits,
         }

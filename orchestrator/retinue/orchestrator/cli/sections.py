@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from typer.core import TyperGroup
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Begin", ("doctor", "init", "schema", "validate", "plan")),
+    ("Begin", ("doctor", "init", "schema", "validate", "plan", "trust")),
     ("Run", ("up", "run", "resume", "send", "stop", "down")),
     ("Look", ("ps", "status", "logs", "tasks", "diff")),
     ("Finish", ("land", "clean")),

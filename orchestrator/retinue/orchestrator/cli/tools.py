@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from retinue.tools.permissions.decide import Mode
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
-ModeOption = Annotated[str, typer.Option(metavar="MODE", help="default, acceptEdits, dontAsk or bypassPermissions.")]
+ModeOption = Annotated[
+    str, typer.Option(metavar="MODE", help="default, acceptEdits, plan, dontAsk or bypassPermissions.")
+]
 RulesOption = Annotated[list[str] | None, typer.Option(metavar="RULE", help="Such a rule, as in Edit(/src/**).")]
-_MODES: tuple[Mode, ...] = ("default", "acceptEdits", "dontAsk", "bypassPermissions")
 
 
 def list_tools(
@@ -110,10 +111,12 @@ def call_tool(
 
 
 def _mode(text: str) -> Mode:
-    for mode in _MODES:
+    from retinue.tools.permissions.decide import MODES
+
+    for mode in MODES:
         if mode == text:
             return mode
-    raise SpecError(f"--mode {text!r} is no mode; there are: {', '.join(_MODES)}")
+    raise SpecError(f"--mode {text!r} is no mode; there are: {', '.join(MODES)}")
 
 
 def _definition(written: str) -> AgentDefinition:

@@ -30,7 +30,10 @@ StateOption = Annotated[Path | None, typer.Option("--state-dir", help="Where run
 EphemeralOption = Annotated[bool, typer.Option("--ephemeral", help="On a cluster of its own that ends with the run.")]
 AddressOption = Annotated[str | None, typer.Option(help="An existing Ray cluster, as HOST:PORT.")]
 DetachOption = Annotated[bool, typer.Option("--detach", "-d", help="Start it and return; `retinue logs -f` watches.")]
-TrustOption = Annotated[bool, typer.Option("--trust", help="Run the spec's commands without being asked.")]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Accept, this once, the spec's commands and what the repository brings.")
+]
+SettingsOption = Annotated[Path | None, typer.Option("--settings", metavar="FILE", help="One more settings file.")]
 ModelOption = Annotated[str | None, typer.Option(help="Model of every agent: PROVIDER:NAME.")]
 
 
@@ -60,6 +63,7 @@ def up(
     allow: Annotated[list[str] | None, typer.Option(help="One more rule that allows, as in `Bash(make test)`.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="One more rule that denies.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="One more rule that asks.")] = None,
+    settings: SettingsOption = None,
     trust: TrustOption = False,
     ephemeral: EphemeralOption = False,
     address: AddressOption = None,
@@ -82,11 +86,21 @@ def up(
             _note(f"warning: {warning}")
     rules = RuleSet(source="cli", allow=tuple(allow or ()), ask=tuple(ask or ()), deny=tuple(deny or ()))
     raise typer.Exit(
-        _launch(loaded, place_of(state_dir, ephemeral, address), rules, run_id, trust=trust, detach=detach)
+        _launch(loaded, place_of(state_dir, ephemeral, address), rules, run_id, settings, trust=trust, detach=detach)
     )
 
 
-def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None, *, trust: bool, detach: bool) -> int:
+def _launch(
+    loaded: LoadedSpec,
+    place: Place,
+    rules: RuleSet,
+    run_id: str | None,
+    flag: Path | None,
+    *,
+    trust: bool,
+    detach: bool,
+) -> int:
+    from retinue.orchestrator.cli.trusting import gathered_for, settled
     from retinue.orchestrator.prepare import Launch, check_access, draft_for_people, look_for_sandbox
     from retinue.orchestrator.sandboxing import sandbox_text
     from retinue.orchestrator.state.paths import new_run_id
@@ -97,7 +111,8 @@ def _launch(loaded: LoadedSpec, place: Place, rules: RuleSet, run_id: str | None
     check_access(loaded.spec, os.environ)
     with nothing_started():
         found = look_for_sandbox(loaded.spec)
-        launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules, probe=found)
+        settings = settled(gathered_for(loaded, place.state, os.environ, flag), place.state, trust=trust)
+        launch = Launch(run, today.isoformat(), place.state, dict(os.environ), rules, probe=found, settings=settings)
         draft = asyncio.run(draft_for_people(loaded, launch))
     _note(f"sandbox: {sandbox_text(draft.sandbox)}")
     ask_trust(draft, trust=trust)

@@ -297,4 +297,4 @@ Places = Annotated[tuple[Place, ...], BeforeValidator(_list)]
 OpenPlace = Annotated[str, BeforeValidator(_open_place), WithJsonSchema(_PLACE_SCHEMA)]
 OpenPlaces = Annotated[tuple[OpenPlace, ...], BeforeValidator(_list)]
 
-Mode = Literal["default", "acceptEdits", "dontAsk", "bypassPermissions"]
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]

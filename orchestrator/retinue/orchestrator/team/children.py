@@ -111,15 +111,18 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "tools": parent.tools.model_copy(
                 update={"allow": definition.tools, "deny": definition.disallowed_tools},
             ),
-            "rights": _rights(parent, request),
+            "rights": _rights(parent, request, definition),
             "limits": AgentLimits(),
             "workspace": parent.workspace,
         }
     )
 
 
-def _rights(parent: AgentBoot, request: ChildRequest) -> tuple[Rights, ...]:
-    """Those of its parent; of one that plans, as if it had been started to plan."""
-    if not request.planning:
-        return parent.rights
-    return tuple(each.model_copy(update={"mode": "plan"}) for each in parent.rights)
+def _rights(parent: AgentBoot, request: ChildRequest, definition: AgentDefinition) -> tuple[Rights, ...]:
+    """Those of its parent, of one that plans in the mode plan; a mode of its own can only take away from them."""
+    rights = parent.rights
+    if request.planning:
+        rights = tuple(each.model_copy(update={"mode": "plan"}) for each in rights)
+    if definition.mode is None or not rights or definition.mode == rights[0].mode:
+        return rights
+    return (rights[0].model_copy(update={"mode": definition.mode}), *rights)

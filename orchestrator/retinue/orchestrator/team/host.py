@@ -6,12 +6,12 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from retinue.agents.boot import AgentBoot
-from retinue.agents.definition import builtin_definitions
+from retinue.agents.definition import AgentDefinition, builtin_definitions
 from retinue.agents.mail.envelopes import TEAM, Envelope, Prompt
 from retinue.agents.model.prices import cost_usd
 from retinue.agents.records import MailStored
@@ -28,6 +28,7 @@ from retinue.orchestrator.team.checks import ShellChecks, run_setup
 from retinue.orchestrator.team.core import TeamCore
 from retinue.orchestrator.team.journal import LedgerJournal, Recovered, recover_team
 from retinue.orchestrator.team.merges import MergeDriver
+from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.team.service import Ended, TeamService
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git
@@ -113,7 +114,7 @@ async def _assemble(
     shells = Shells(files, TEAM)
     finisher = Finisher(files, git, depot, shells)
     service = TeamService(
-        core, runtime, budget, builtin_definitions().get, finisher.finish, recovered.started_at, recovered.uptime
+        core, runtime, budget, _kinds(plan).get, finisher.finish, recovered.started_at, recovered.uptime
     )
     if depot is not None:
         await run_setup(core, depot, shells.of_agent, files)
@@ -122,6 +123,11 @@ async def _assemble(
     if isinstance(merges, MergeDriver):
         core.own(merges.run())
     return TeamHost(files, service, writer, lock)
+
+
+def _kinds(plan: LaunchPlan) -> Mapping[str, AgentDefinition]:
+    """What a sub-agent may be: what was found at the launch, and the built-in kinds."""
+    return {**builtin_definitions(), **plan.definitions}
 
 
 def _environments(files: RunFiles, recovered: Recovered) -> Callable[[AgentBoot], dict[str, str]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from retinue.agents.boot import AgentBoot, AgentLimits
+from retinue.agents.definition import AgentDefinition
 from retinue.agents.model.messages import Wire
 from retinue.tools.ports import TaskView
+from retinue.tools.settings.model import NO_SETTINGS, Settings
 from retinue.tools.shell.sandbox.policy import Network
 from retinue.tools.shell.sandbox.result import Probe
 
@@ -61,6 +63,8 @@ class LaunchPlan(Wire):
     done_when  checks by task id
     endpoints  where a model is reached, by its `PROVIDER:NAME`, if not at the provider's own address
     solo       one agent with a prompt: what it changed is its result, without a task
+    settings   what settings files say, all together
+    definitions  kinds of agents besides the built-in ones, or in the place of one
     locks_dir  where the locks of workspaces lie, the same for all runs of a user on this machine
     """
 
@@ -83,6 +87,8 @@ class LaunchPlan(Wire):
     endpoints: dict[str, str] = {}
     solo: bool = False
     sandbox: SandboxPlan = SandboxPlan()
+    settings: Settings = NO_SETTINGS
+    definitions: dict[str, AgentDefinition] = {}
     script_folder: str
     locks_dir: str
 

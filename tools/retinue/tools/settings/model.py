@@ -95,8 +95,11 @@ class Settings(Carried):
     mode              None: no file says
     bypass_refused    a policy does not let any agent work in bypassPermissions
     only_policy       only rules of a policy count
+    trusted           what the repository brings may execute, grant and route
     notes             instructions for agents that the repository and you keep, as in CLAUDE.md
     """
+
+    trusted: bool = False
 
     rules: tuple[SourcedRules, ...] = ()
     mode: Mode | None = None
