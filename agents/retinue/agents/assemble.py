@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from retinue.agents.background.keeping import Background
@@ -12,20 +12,21 @@ from retinue.agents.history import Conversation
 from retinue.agents.identity import call_key
 from retinue.agents.journal import Journal
 from retinue.agents.loop import AgentLoop, AgentPorts
-from retinue.agents.model.messages import ToolSpec
 from retinue.agents.prompt import Facts, system_prompt
 from retinue.agents.records import AgentRecord
 from retinue.agents.snip import OwnHistory
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Timing, Toolbox
+from retinue.agents.toolbelt import Toolbelt
 from retinue.tools.base import AnyTool, Progress, ToolContext
 from retinue.tools.execution.calls import LeasePort, ToolCall
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.files.state import FileState
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
-from retinue.tools.ports import BoardPort, ChildPort, MailPort, ShellPort
+from retinue.tools.ports import BoardPort, ChildPort, MailPort, McpPort, ShellPort
 from retinue.tools.registry.builtin import builtin_tools
+from retinue.tools.registry.deferral import SEARCH_TOOL
 from retinue.tools.registry.filters import PoolFilter, PoolMode
 from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
@@ -42,6 +43,7 @@ class ToolPorts:
     board: BoardPort | None = None
     mail: MailPort | None = None
     children: ChildPort | None = None
+    mcp: McpPort | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +79,7 @@ def assemble_agent(
     standing = Standing(boot, conversation, ports.status)
     journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
     policy = permission_policy(boot, Path(env.get("HOME", "/nonexistent")))
-    pool = tool_pool(boot, policy, tools)
     store = ResultStore(results_dir(boot), redact)
-    pipeline = Pipeline(
-        pool,
-        policy,
-        tool_ports.leases,
-        journal,
-        store,
-        on_progress=watch.progress or _unseen,
-        key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
-        clock=timing.clock,
-    )
     root = Path(boot.workspace.root)
     background = Background(boot.agent, journal, background_dir(boot), boot.background_after_s)
     context = ToolContext(
@@ -108,35 +99,57 @@ def assemble_agent(
         sandbox=sandbox,
         may_read=policy.may_read,
         history=OwnHistory(journal),
+        mcp=tool_ports.mcp,
+    )
+    belt = Toolbelt(
+        lambda others: tool_pool(boot, policy, tools, others, useless=useless_in(context, boot)),
+        boot.tools.loading,
+        conversation.loaded,
+        mcp=tool_ports.mcp,
+        strict=boot.tools.strict,
+    )
+    pipeline = Pipeline(
+        belt,
+        policy,
+        tool_ports.leases,
+        journal,
+        store,
+        on_progress=watch.progress or _unseen,
+        key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
+        clock=timing.clock,
     )
     toolbox = Toolbox(
-        system=system_prompt(boot, facts, pool.names),
-        specs=tuple(
-            ToolSpec(
-                name=spec.name,
-                description=spec.description,
-                input_schema=spec.input_schema,
-                builtin=n < pool.builtin,
-            )
-            for n, spec in enumerate(pool.specs())
-        ),
+        system=system_prompt(boot, facts, belt.names),
+        belt=belt,
         runner=pipeline,
-        context=context,
-        tool_of=lambda name: found.tool if (found := pool.find(name)) else None,
+        context=replace(context, catalog=belt if boot.tools.loading != "all" else None),
         store=store,
     )
     return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)
 
 
-def tool_pool(boot: AgentBoot, policy: PermissionPolicy, tools: Iterable[AnyTool] | None = None) -> ToolPool:
+def useless_in(context: ToolContext, boot: AgentBoot) -> Callable[[AnyTool], bool]:
+    """Which tools have nothing to work with: what they ask for is not there, or nothing is deferred."""
+    return lambda tool: boot.tools.loading == "all" if tool.name == SEARCH_TOOL else not tool.is_available(context)
+
+
+def tool_pool(
+    boot: AgentBoot,
+    policy: PermissionPolicy,
+    tools: Iterable[AnyTool] | None = None,
+    others: Iterable[AnyTool] = (),
+    useless: Callable[[AnyTool], bool] | None = None,
+) -> ToolPool:
     """What the model sees: less what no set of rights would ever let pass. All built-in tools when none are given."""
     denied = [name for rights in policy.rights for name in rights.book.denied_tools()]
     own = boot.tools
     return assemble_pool(
         builtin_tools(embedded_search=own.embedded_search) if tools is None else tools,
+        others,
         denied=denied,
         chosen=PoolFilter(own.allow, own.deny),
         mode=PoolMode(simple=own.simple, repl=own.repl, nested=boot.role == "child"),
+        useless=useless,
     )
 
 

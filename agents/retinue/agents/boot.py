@@ -30,14 +30,25 @@ class Rights(Wire):
     rules: tuple[RuleSet, ...] = ()
 
 
+ToolLoading = Literal["reference", "client", "all"]
+"""How a model gets the definitions of deferred tools: its provider expands references to them; they are sent from when
+they were asked for on; or nothing is deferred."""
+
+
 class ToolFilter(Wire):
-    """None allows all; wildcards as in `Task*`. The rest says in what manner the agent works."""
+    """None allows all; wildcards as in `Task*`. The rest says in what manner the agent works.
+
+    loading  what the model's provider can do about deferred tools
+    strict   the provider holds the model to the schemas of its calls
+    """
 
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     simple: bool = False
     repl: bool = False
     embedded_search: bool = False
+    loading: ToolLoading = "all"
+    strict: bool = False
 
 
 class AgentLimits(Wire):

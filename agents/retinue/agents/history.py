@@ -86,12 +86,16 @@ class Conversation:
     last_usage       of the last request
     snips            about how many tokens each call of Snip freed, by its key
     changed_beside   something in the background may have changed files since the last step was closed
+    announced        deferred tools that the model has heard of
+    loaded           deferred tools whose definitions it has, in the order in which it got them
     """
 
     def __init__(self, mailbox: Mailbox | None = None) -> None:
         self.mailbox = mailbox or Mailbox()
         self.background = BackgroundTasks()
         self.changed_beside = False
+        self.announced: dict[str, None] = {}
+        self.loaded: dict[str, None] = {}
         self.turn = 0
         self.step = 0
         self.turn_open = False
@@ -195,6 +199,9 @@ class Conversation:
         self.turn, self.step, self.turn_open = record.turn, record.step, True
         self.last_usage = Usage()
         self.open = OpenStep(record.turn, record.step)
+        self.announced |= dict.fromkeys(record.announced)
+        for name in record.withdrawn:
+            self.announced.pop(name, None)
         self._append_user(tuple(block for block in record.input if block.text))
 
     def _block(self, record: BlockComplete) -> None:
@@ -269,8 +276,12 @@ class Conversation:
             content = result.content if result else _LOST
             error = result.is_error if result else True
             media = result.media if result and not error else ()
+            tools = result.loaded if result and not error else ()
+            self.loaded |= dict.fromkeys(tools)
             results.append(
-                ToolResultBlock.model_construct(tool_use_id=call.id, content=content, is_error=error, media=media)
+                ToolResultBlock.model_construct(
+                    tool_use_id=call.id, content=content, is_error=error, media=media, tools=tools
+                )
             )
             texts.extend(TextBlock(text=text) for text in (result.new_messages if result else ()) if text)
         self._append_user((*results, *texts))

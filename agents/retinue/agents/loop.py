@@ -71,7 +71,7 @@ class AgentLoop:
         background.on_mail = self._has_mail
         self._steps = Steps(boot, journal, ports.model, tools, ports.checkpoint, standing, timing, self._pause, watch)
         self._prefix_tokens = estimate_tokens(tools.system) + sum(
-            estimate_tokens(f"{spec.description}{spec.input_schema}") for spec in tools.specs
+            estimate_tokens(f"{spec.description}{spec.input_schema}") for spec in tools.belt.specs()
         )
         self._wake = asyncio.Event()
         self._drain = asyncio.Event()
@@ -193,9 +193,11 @@ class AgentLoop:
         if refusal:
             return self._limited(refusal)
         conversation = self._conversation
+        await self._tools.belt.refresh()
+        news = self._tools.belt.news(conversation.announced)
         taken = conversation.mailbox.take(MAIL_TOKENS)
         rendered = self._rendered(taken)
-        input_blocks = (*rendered.blocks, TextBlock(text=note)) if note else rendered.blocks
+        input_blocks = (*rendered.blocks, *(TextBlock(text=text) for text in (note, news.text) if text))
         reservation = await self._reserve(sum(estimate_tokens(block.text) for block in input_blocks))
         if self._drain.is_set():
             return None
@@ -205,13 +207,22 @@ class AgentLoop:
             await self._journal.patiently(lambda spill=spill: in_thread(_write, spill))
         turn = self._turn_number()
         mail = tuple(envelope.id for envelope in taken.envelopes)
-        await self._journal.commit(RequestSent(turn=turn, step=conversation.step + 1, mail=mail, input=input_blocks))
+        await self._journal.commit(
+            RequestSent(
+                turn=turn,
+                step=conversation.step + 1,
+                mail=mail,
+                input=input_blocks,
+                announced=news.announced,
+                withdrawn=news.withdrawn,
+            )
+        )
         self._standing.report("working")
         return await self._steps.ask(self._drain.is_set)
 
     async def _recover(self) -> End | None:
         """Bring what a crash left open to where the usual course goes on."""
-        found = recovery(self._conversation, self._tools.tool_of)
+        found = recovery(self._conversation, self._tools.belt.tool_of)
         self._recovered = True
         step = self._conversation.open
         if isinstance(found, AskAgain) and step is not None:

@@ -28,13 +28,18 @@ class MailStored(Wire):
 
 
 class RequestSent(Wire):
-    """The mail in it counts as processed from here on. `input` is what the mail and notes became, byte for byte."""
+    """The mail in it counts as processed from here on. `input` is what the mail and notes became, byte for byte.
+
+    `announced` and `withdrawn` are deferred tools that its input tells the model of.
+    """
 
     kind: Literal["request"] = "request"
     turn: int
     step: int
     mail: tuple[str, ...] = ()
     input: tuple[TextBlock, ...] = ()
+    announced: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 class BlockComplete(Wire):

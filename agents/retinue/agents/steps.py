@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from retinue.agents.boot import AgentBoot
 from retinue.agents.history import OpenStep
 from retinue.agents.journal import Journal, Sleep
-from retinue.agents.model.messages import ToolSpec, ToolUseBlock, Usage
+from retinue.agents.model.messages import ToolUseBlock, Usage
 from retinue.agents.model.port import BlockDone, Broken, MessageDone, MessageStarted, ModelPort, ModelRequest, TextDelta
 from retinue.agents.ports import CheckpointPort
 from retinue.agents.records import (
@@ -24,8 +24,9 @@ from retinue.agents.records import (
 )
 from retinue.agents.recovery import Complete
 from retinue.agents.standing import Standing
+from retinue.agents.toolbelt import Toolbelt
 from retinue.agents.turn import Again, End, RetryPolicy, after_break, output_limit
-from retinue.tools.base import AnyTool, ToolContext
+from retinue.tools.base import ToolContext
 from retinue.tools.errors import InvariantBroken, RetinueError
 from retinue.tools.execution.calls import CallResult, Runner, ToolCall
 from retinue.tools.execution.streaming import StreamingExecutor
@@ -40,10 +41,9 @@ class Toolbox:
     """What the model is told, and what carries out its calls. `context` is where the agent's first call acts."""
 
     system: str
-    specs: tuple[ToolSpec, ...]
+    belt: Toolbelt
     runner: Runner
     context: ToolContext
-    tool_of: Callable[[str], AnyTool | None]
     store: ResultStore
 
 
@@ -253,7 +253,7 @@ class Steps:
         results = [step.finished[call.id] for call in step.calls() if call.id in step.finished]
         if sum(len(result.content) for result in results) <= MESSAGE_CHARS:
             return {}
-        tools = {result.name: self._tools.tool_of(result.name) for result in results}
+        tools = {result.name: self._tools.belt.tool_of(result.name) for result in results}
         spared = {name for name, tool in tools.items() if tool is not None and tool.max_result_chars is None}
         fitted = await in_thread(lambda: self._tools.store.fit_message(results, spared=spared))
         pairs = zip(results, fitted, strict=True)
@@ -280,7 +280,7 @@ class Steps:
             model=self._boot.model,
             system=self._tools.system,
             messages=self._conversation.messages(),
-            tools=self._tools.specs,
+            tools=self._tools.belt.specs(),
             max_tokens=self.output_tokens(),
             attempt=step.withdrawn,
         )

@@ -36,7 +36,11 @@ FIELDS = {
     "WebFetch": ({"url", "prompt"}, set()),
     "WebSearch": ({"query"}, {"allowed_domains", "blocked_domains"}),
     "LSP": ({"operation", "filePath"}, {"line", "character", "query"}),
+    "ToolSearch": ({"query"}, {"max_results"}),
+    "ListMcpResources": (set(), {"server"}),
+    "ReadMcpResource": ({"server", "uri"}, set()),
 }
+EXTENSION = {"ToolSearch", "ListMcpResources", "ReadMcpResource"}
 TOOLS = {tool.name: tool for tool in builtin_tools()}
 LIMITS = {"Bash": 30_000, "TaskOutput": 30_000, "Grep": 20_000, "WebFetch": 100_000, "Read": None}
 
@@ -79,7 +83,8 @@ def example(tool: AnyTool) -> object:
 def test_only_what_reads_is_read_only_and_side_by_side() -> None:
     safe = {name for name, tool in TOOLS.items() if tool.is_concurrency_safe(example(tool))}
     reading = {name for name, tool in TOOLS.items() if tool.is_read_only(example(tool))}
-    assert reading == {"WebFetch", "WebSearch", "LSP"} | {"Read", "Glob", "Grep", "TaskGet", "TaskList", "TaskOutput"}
+    files = {"Read", "Glob", "Grep", "TaskGet", "TaskList", "TaskOutput"}
+    assert reading == {"WebFetch", "WebSearch", "LSP", *EXTENSION} | files
     assert safe == reading | {"Agent"}
 
 
@@ -99,7 +104,7 @@ def test_only_the_shell_fails_its_group() -> None:
 
 def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
     idempotent = {name for name, tool in TOOLS.items() if tool.idempotent}
-    assert idempotent == {"WebFetch", "WebSearch"} | {
+    assert idempotent == {"WebFetch", "WebSearch", *EXTENSION} | {
         "Agent",
         "SendMessage",
         "TaskCreate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pydantic import JsonValue
@@ -31,12 +31,14 @@ _CACHEABLE = ("text", "tool_use", "tool_result")
 def body_of(request: ModelRequest, model: str, loaded: Mapping[str, str] = _NOTHING) -> Json:
     """The body but for `stream`. Cache marks: after the built-in tools, the system prompt, and the last message.
 
-    `loaded` has the media by their digests, in base64; one that is not there is named in words.
+    `loaded` has the media by their digests, in base64; one that is not there is named in words. There are references
+    only to tools that are sent as deferred ones: the API refuses any other.
     """
+    deferred = frozenset(tool.name for tool in request.tools if tool.deferred)
     body: Json = {
         "model": model,
         "max_tokens": request.max_tokens,
-        "messages": [*_marked(_messages(request.messages, loaded))],
+        "messages": [*_marked(_messages(request.messages, loaded, deferred))],
         "metadata": {"user_id": user_id(request.run, request.agent)},
     }
     if request.system:
@@ -57,18 +59,18 @@ def clean(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _messages(messages: Iterable[Message], loaded: Mapping[str, str]) -> list[Json]:
+def _messages(messages: Iterable[Message], loaded: Mapping[str, str], deferred: Collection[str]) -> list[Json]:
     """Empty text is refused by the API, and so is a message without blocks: both are left out."""
     sent: list[Json] = []
     for message in messages:
         kept = (block for block in message.content if not (isinstance(block, TextBlock) and not block.text))
-        blocks = [_block(block, loaded) for block in kept]
+        blocks = [_block(block, loaded, deferred) for block in kept]
         if blocks:
             sent.append({"role": message.role, "content": [*blocks]})
     return sent
 
 
-def _block(block: AnyBlock, loaded: Mapping[str, str]) -> Json:
+def _block(block: AnyBlock, loaded: Mapping[str, str], deferred: Collection[str]) -> Json:
     match block:
         case TextBlock():
             return {"type": "text", "text": clean(block.text)}
@@ -80,8 +82,14 @@ def _block(block: AnyBlock, loaded: Mapping[str, str]) -> Json:
             sent = {} if block.malformed is not None else _clean_json(block.input)
             return {"type": "tool_use", "id": block.id, "name": block.name, "input": sent}
         case ToolResultBlock():
-            result: Json = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": _content(block, loaded)}
+            names = [name for name in block.tools if name in deferred]
+            content = _references(names) if names else _content(block, loaded)
+            result: Json = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": content}
             return {**result, "is_error": True} if block.is_error else result
+
+
+def _references(names: Iterable[str]) -> JsonValue:
+    return [{"type": "tool_reference", "tool_name": name} for name in names]
 
 
 def _content(block: ToolResultBlock, loaded: Mapping[str, str]) -> JsonValue:
@@ -125,10 +133,21 @@ def _marked(messages: list[Json]) -> list[Json]:
 
 
 def _tools(tools: Sequence[ToolSpec]) -> list[Json]:
-    """The mark goes after the last built-in one: a tool more from a server then changes nothing before it."""
-    sent: list[Json] = [
-        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in tools
-    ]
-    place = max((n for n, tool in enumerate(tools) if tool.builtin), default=len(sent) - 1)
+    """The mark goes after the last built-in one: a tool more from a server then changes nothing before it.
+
+    Never to a deferred one, which is no part of what is cached; and a request whose tools all are is refused, so then
+    none of them is.
+    """
+    some_at_hand = not all(tool.deferred for tool in tools)
+    sent = [_tool(tool, deferred=tool.deferred and some_at_hand) for tool in tools]
+    at_hand = [n for n, tool in enumerate(sent) if "defer_loading" not in tool]
+    place = max((n for n in at_hand if tools[n].builtin), default=at_hand[-1])
     sent[place] = {**sent[place], **_CACHED}
     return sent
+
+
+def _tool(tool: ToolSpec, *, deferred: bool) -> Json:
+    sent: Json = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+    if tool.strict:
+        sent["strict"] = True
+    return {**sent, "defer_loading": True} if deferred else sent

@@ -44,13 +44,17 @@ class ToolUseBlock(Wire):
 
 
 class ToolResultBlock(Wire):
-    """`media` are references: their bytes lie in the run's files, and are loaded by who sends them."""
+    """`media` are references: their bytes lie in the run's files, and are loaded by who sends them.
+
+    `tools` are deferred tools that the result brings: a provider that knows references is sent these, not the text.
+    """
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
     content: str
     is_error: bool = False
     media: tuple[Media, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 AssistantBlock = Annotated[
@@ -73,12 +77,19 @@ Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
 
 
 class ToolSpec(Wire):
-    """`builtin`: it belongs to the part of the tools that stays the same whatever servers bring, and stands first."""
+    """One tool.
+
+    builtin   it belongs to the part of the tools that stays the same whatever servers bring, and stands first
+    deferred  the provider keeps it from the model until a result refers to it
+    strict    the provider holds the model to the schema
+    """
 
     name: str
     description: str
     input_schema: dict[str, JsonValue]
     builtin: bool = True
+    deferred: bool = False
+    strict: bool = False
 
 
 class Usage(Wire):

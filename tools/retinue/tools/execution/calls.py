@@ -48,6 +48,7 @@ class CallResult(BaseModel):
     effect_s     from the record of its start to its end: all of it under the lease
     seen         files whose read-state changed
     told         background tasks whose end it tells
+    loaded       deferred tools whose definitions the model sees from here on
     observed     the input as observers see it, where that is not what the model wrote
     data         what the tool found, for those who look on: texts in it are cut, None where there is none or too much
     """
@@ -71,6 +72,7 @@ class CallResult(BaseModel):
     new_messages: tuple[str, ...] = ()
     seen: dict[str, Seen] = {}
     told: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
     observed: dict[str, JsonValue] | None = None
     data: dict[str, JsonValue] | None = None
 

@@ -45,7 +45,7 @@ from retinue.tools.execution.errors_of import error_class_of
 from retinue.tools.execution.running import Reporter, is_cancelled
 from retinue.tools.execution.stages import AfterPort, ClassifierPort, OpinionPort
 from retinue.tools.execution.validate import parse, tool_use_error, unknown_tool
-from retinue.tools.registry.pool import Found, ToolPool
+from retinue.tools.registry.pool import Found, ToolsAtHand
 from retinue.tools.results.limits import limit_of, preview_of
 from retinue.tools.results.observed import bounded
 from retinue.tools.results.store import Fitted, ResultStore
@@ -71,7 +71,7 @@ def _key_of(ctx: ToolContext, call: ToolCall) -> str:
 class Pipeline:
     """Implements `Runner`. `key_of` gives the idempotency key of a call: the same after a restart."""
 
-    pool: ToolPool
+    pool: ToolsAtHand
     permissions: PermissionPort
     leases: LeasePort
     journal: JournalPort
@@ -107,6 +107,13 @@ def _title(tool: AnyTool, args: ToolInput) -> str:
         return one_line(tool.title(args)).encode("utf-8", "replace").decode()
     except Exception:
         return tool.name
+
+
+def _unloaded(tool: AnyTool, ctx: ToolContext) -> str:
+    """Who calls a deferred tool by its name alone guesses at its input."""
+    if ctx.catalog is None or ctx.catalog.is_loaded(tool.name):
+        return ""
+    return f"\nIts definition was not loaded: call ToolSearch with select:{tool.name} first, then call it again."
 
 
 class _Stop(Exception):
@@ -171,7 +178,7 @@ class _Run:
         """The typed input, and why somebody must be asked about it."""
         args = parse(tool, call)
         if isinstance(args, str):
-            raise _Stop(tool_use_error(args), "InputValidationError")
+            raise _Stop(tool_use_error(f"{args}{_unloaded(tool, self._ctx)}"), "InputValidationError")
         self._title = _title(tool, args)
         allowed = self._line.pool.only_names.get(tool.name)
         subject = tool.subject(args, self._ctx) if allowed is not None else None
@@ -317,10 +324,13 @@ class _Run:
             error_class="ToolFailed" if outcome.is_error else "",
             is_error=outcome.is_error,
         )
-        if not media and not outcome.new_messages and not outcome.told:
-            return result
-        more = {"media": media, "new_messages": outcome.new_messages, "told": outcome.told}
-        return result.model_copy(update=more)
+        more = {
+            "media": media,
+            "new_messages": outcome.new_messages,
+            "told": outcome.told,
+            "loaded": outcome.loaded,
+        }
+        return result.model_copy(update=more) if any(more.values()) else result
 
     async def _kept(self, attachments: tuple[Attachment, ...]) -> tuple[tuple[Media, ...], str]:
         """References to what was attached, and a word about what could not be kept."""

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from retinue.tools.base import AnyTool, RawInput, ToolInput
 from retinue.tools.execution.calls import ToolCall
-from retinue.tools.registry.pool import ToolPool
+from retinue.tools.registry.pool import ToolsAtHand
 from retinue.tools.text import for_model, one_line
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _raw(tool: AnyTool, call: ToolCall) -> ToolInput | str:
     return _listed(tool, found) if isinstance(found, list) else found
 
 
-def unknown_tool(name: str, pool: ToolPool) -> str:
+def unknown_tool(name: str, pool: ToolsAtHand) -> str:
     """Names what there is, and the nearest to what was asked for."""
     import difflib  # here, because a model seldom asks for what there is not
 

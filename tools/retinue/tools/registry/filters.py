@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -43,13 +43,18 @@ class PoolMode:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """All that can keep a tool from an agent. `names` are those of all built-in tools."""
+    """All that can keep a tool from an agent.
+
+    names    of all built-in tools
+    useless  whether a tool has nothing to work with here
+    """
 
     denied: tuple[str, ...]
     allow: Allowed | None
     deny: tuple[str, ...]
     mode: PoolMode
     names: Collection[str] = field(default=())
+    useless: Callable[[AnyTool], bool] | None = None
 
     def absence(self, tool: AnyTool) -> str:
         """Why the agent has no such tool, in words; empty when it has."""
@@ -61,6 +66,8 @@ class Filters:
             return f"the definition leaves out {by}"
         if self.allow is not None and not any(names_tool(pattern, tool) for pattern, _ in self.allow):
             return "the definition does not name it"
+        if self.useless is not None and self.useless(tool):
+            return "it has nothing to work with here"
         return "" if tool.is_enabled() else "it is not enabled here"
 
     def _by_mode(self, tool: AnyTool) -> str:
@@ -79,13 +86,17 @@ class Filters:
 
 
 def filters_of(
-    names: Collection[str], denied: Collection[str], chosen: PoolFilter | None, mode: PoolMode | None
+    names: Collection[str],
+    denied: Collection[str],
+    chosen: PoolFilter | None,
+    mode: PoolMode | None,
+    useless: Callable[[AnyTool], bool] | None = None,
 ) -> Filters:
     """SpecError for an entry that is no name of a tool."""
     lists = chosen or PoolFilter()
     allow = None if lists.allow is None else tuple(_entry(text) for text in lists.allow)
     deny = tuple(_entry(text)[0] for text in lists.deny)
-    return Filters(tuple(denied), allow, deny, mode or PoolMode(), names)
+    return Filters(tuple(denied), allow, deny, mode or PoolMode(), names, useless)
 
 
 def restrictions(allow: Allowed, tools: Collection[AnyTool]) -> dict[str, frozenset[str]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -28,6 +29,18 @@ class Found:
 
     tool: AnyTool
     alias: str = ""
+
+
+class ToolsAtHand(Protocol):
+    """The tools that calls are looked up in; they may change between two messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def only_names(self) -> Mapping[str, frozenset[str]]: ...
+
+    def find(self, name: str) -> Found | None: ...
 
 
 @dataclass(frozen=True)
@@ -82,14 +95,16 @@ def assemble(
     denied: Iterable[str] = (),
     chosen: PoolFilter | None = None,
     mode: PoolMode | None = None,
+    useless: Callable[[AnyTool], bool] | None = None,
 ) -> ToolPool:
     """The pool of one agent: all tools, less what may never run here, less what its definition leaves out.
 
     denied   names in tool-wide deny rules, with wildcards; `mcp__server` names all tools of that server
     chosen   the agent's own lists; a wrong entry in them is a SpecError
+    useless  whether a tool has nothing to work with here
     """
     own = tuple(builtin)
-    filters = filters_of(frozenset(tool.name for tool in own), tuple(denied), chosen, mode)
+    filters = filters_of(frozenset(tool.name for tool in own), tuple(denied), chosen, mode, useless)
     seen: set[str] = set()
     prefix = _sorted((tool for tool in own if not filters.absence(tool)), seen)
     suffix = _sorted((tool for tool in others if not filters.absence(tool)), seen)

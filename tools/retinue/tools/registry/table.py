@@ -39,6 +39,9 @@ BASE_TOOLS: tuple[Entry, ...] = (
     Entry("agents", "team.task_list", "TaskList"),
     Entry("agents", "team.task_update", "TaskUpdate"),
     Entry("extension", "lsp", "LSP"),
+    Entry("extension", "extension.tool_search", "ToolSearch"),
+    Entry("extension", "extension.list_mcp_resources", "ListMcpResources"),
+    Entry("extension", "extension.read_mcp_resource", "ReadMcpResource"),
     Entry("system", "system.snip", "Snip", gate="Snip"),
 )
 

@@ -1,0 +1,10 @@
+"""Limits of what MCP servers say."""
+
+from __future__ import annotations
+
+MAX_DESCRIPTION_CHARS = 2_048
+MAX_RESULT_TOKENS = 25_000
+MAX_RESULT_CHARS = 50_000
+LARGEST_ASKED_CHARS = 500_000
+CHARS_PER_TOKEN = 4
+MAX_BINARY_BYTES = 32 * 1024 * 1024
