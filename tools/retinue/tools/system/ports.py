@@ -34,12 +34,12 @@ class PlanPort(Protocol):
         """Twice is once."""
         ...
 
-    async def read(self) -> str:
+    def text(self) -> str:
         """What the plan's file holds; empty where there is none."""
         ...
 
     async def ask(self, plan: str) -> PlanVerdict:
-        """What who may approve it says. A plan that was changed by that is in the file afterwards."""
+        """What says who may approve it; no, where there is nobody. A plan that was changed is in the file then."""
         ...
 
     async def leave(self, key: str) -> None:
@@ -97,8 +97,11 @@ class WorktreePort(Protocol):
         """Of the current one, were it removed."""
         ...
 
-    async def leave(self, key: str, *, remove: bool) -> WorktreeLeft:
-        """Back to the agent's own. What a removal would lose is rescued first, or it is not removed: ToolError."""
+    async def leave(self, key: str, *, remove: bool, discard: bool) -> WorktreeLeft | None:
+        """Back to the agent's own; None, when it is there. ToolError: it would lose something, or is in no state to go.
+
+        With `discard` what would be lost is rescued first. The same key has one effect and the same answer.
+        """
         ...
 
 

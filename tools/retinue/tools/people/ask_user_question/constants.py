@@ -1,0 +1,13 @@
+"""Limits of AskUserQuestion."""
+
+from __future__ import annotations
+
+MAX_QUESTIONS = 4
+MIN_OPTIONS, MAX_OPTIONS = 2, 4
+MAX_HEADER = 12
+MAX_QUESTION = 2_000
+MAX_LABEL = 200
+MAX_DESCRIPTION = 2_000
+MAX_PREVIEW = 10_000
+
+SAME_QUESTION, SAME_LABEL, PREVIEW_OF_MANY = 1, 2, 3

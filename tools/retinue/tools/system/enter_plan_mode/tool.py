@@ -1,0 +1,78 @@
+"""EnterPlanMode: from here on the agent only looks, and writes a plan."""
+
+from __future__ import annotations
+
+from retinue.tools.base import (
+    Decision,
+    OnProgress,
+    Refused,
+    Tool,
+    ToolContext,
+    ToolData,
+    ToolInput,
+    ToolResult,
+    Validation,
+)
+from retinue.tools.errors import ToolError
+from retinue.tools.system import planning
+
+_ALREADY, _NOBODY = 1, 2
+
+
+class EnterPlanModeInput(ToolInput):
+    """It takes nothing."""
+
+
+class EnterPlanModeOutput(ToolData):
+    """`message` is all that there is to know; `file` is where the plan goes."""
+
+    message: str
+    file: str
+
+
+class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
+    name = "EnterPlanMode"
+    group = "system"
+    search_hint = "plan first, design before changing"
+    idempotent = True
+    needs_lease = False
+    deadline_s = None
+
+    def description(self) -> str:
+        return "Plan first: only look, and write a plan to be approved"
+
+    def is_available(self, ctx: ToolContext) -> bool:
+        return ctx.plan is not None
+
+    def title(self, args: EnterPlanModeInput) -> str:
+        return "Begins to plan"
+
+    async def validate_input(self, args: EnterPlanModeInput, ctx: ToolContext) -> Validation:
+        """Who can never be let out again is not let in."""
+        if ctx.plan is None:
+            return None
+        if ctx.plan.planning:
+            return Refused(f"You are in plan mode already: write the plan into {ctx.plan.file}.", _ALREADY)
+        if not ctx.plan.can_be_approved:
+            return Refused(
+                "Nobody here could approve a plan (permissions.on_ask: deny). Think it through, and go on without.",
+                _NOBODY,
+            )
+        return None
+
+    async def check_permissions(self, args: EnterPlanModeInput, ctx: ToolContext) -> Decision | None:
+        return Decision(
+            "ask", "the agent wants to plan first, and to change nothing until its plan is approved", "tool"
+        )
+
+    async def call(
+        self, args: EnterPlanModeInput, ctx: ToolContext, on_progress: OnProgress
+    ) -> ToolResult[EnterPlanModeOutput]:
+        if ctx.plan is None:
+            raise ToolError("This agent cannot plan.")
+        entry = await ctx.plan.enter(ctx.key)
+        earlier = f"\n\n{planning.again(entry.file)}" if entry.again else ""
+        return ToolResult(EnterPlanModeOutput(message=f"{planning.instructions(entry.file)}{earlier}", file=entry.file))
+
+    def to_content(self, data: EnterPlanModeOutput) -> str:
+        return data.message
