@@ -34,7 +34,9 @@ from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 from retinue.tools.web.settings import DEFAULT_WEB, WebSettings
 
 if TYPE_CHECKING:
+    from retinue.tools.execution.inner import InnerCalls
     from retinue.tools.extension.skills.book import SkillBook
+    from retinue.tools.lasting import Lasting
     from retinue.tools.people.ports import HumanPort, TodoPort
     from retinue.tools.render.base import Renderer
     from retinue.tools.system.ports import ConfigPort, PlanPort, WaitPort, WorktreePort
@@ -183,6 +185,8 @@ class ToolContext:
     key         idempotency key of this call: the same after a restart
     may_read    whether no rule keeps a file from a tool that finds files by itself
     lease_fds   open lock descriptors of this call; the shell's keeper takes them over, no tool's child inherits them
+    code        for the tool that runs code: the tools that its code may call
+    lasting     what tools keep alive between calls
     """
 
     agent: str
@@ -219,6 +223,8 @@ class ToolContext:
     mcp: McpPort | None = None
     skills: SkillBook | None = None
     inner: InnerCallPort | None = None
+    code: InnerCalls | None = None
+    lasting: Lasting | None = None
 
 
 ContextModifier = Callable[[ToolContext], ToolContext]

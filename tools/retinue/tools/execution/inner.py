@@ -1,0 +1,171 @@
+"""Calls that a tool makes on behalf of the code that it runs: each goes through the pipeline like the model's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from retinue.tools.base import ContextModifier, ToolContext
+from retinue.tools.errors import ToolError
+from retinue.tools.execution.calls import CallEnd, CallResult, ToolCall
+from retinue.tools.execution.lane import Finished, Lane, Start, Submitted
+from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.files.state import FileState, Seen
+from retinue.tools.permissions.code import CodeRights
+from retinue.tools.registry.pool import ToolPool
+
+MOST_CALLS = 200
+"""Of one outer call."""
+SEPARATOR = "."
+"""Between the id of the outer call and the number of the inner one. No call of a model has it in its id."""
+
+Ended = Callable[[CallResult], Awaitable[None]]
+
+
+def outer_of(call_id: str) -> str:
+    """The call that an inner call belongs to."""
+    return call_id.rpartition(SEPARATOR)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCalls:
+    """
+    pool      the tools that may be called so
+    pipeline  with this pool; its journal takes calls whose id has the outer call's in it
+    ended     is told each result, before the code is
+    rights    what rules and modes say of code that could do by itself what tools do
+    """
+
+    pool: ToolPool
+    pipeline: Pipeline
+    ended: Ended
+    rights: Callable[[], CodeRights]
+    most: int = MOST_CALLS
+
+    @property
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """The names of the tools, each with its parameters in their order."""
+        found: dict[str, tuple[str, ...]] = {}
+        for spec in self.pool.specs():
+            properties = spec.input_schema.get("properties")
+            found[spec.name] = tuple(properties) if isinstance(properties, dict) else ()
+        return found
+
+    def within(self, ctx: ToolContext) -> InnerScope:
+        """For the one call that `ctx` belongs to."""
+        return InnerScope(self, ctx)
+
+
+class InnerScope:
+    """The inner calls of one outer call: none outlives it. What may run side by side is as with the model's calls."""
+
+    def __init__(self, calls: InnerCalls, ctx: ToolContext) -> None:
+        self._calls = calls
+        self._outer = ctx.call_id
+        self._ctx = replace(ctx, files=_Unshown(ctx.files), code=None, lasting=None)
+        self._lane = Lane()
+        self._may_start: dict[str, asyncio.Event] = {}
+        self._running: set[asyncio.Task[CallResult]] = set()
+        self._modifiers: list[ContextModifier] = []
+        self._closed = False
+        self.told: list[str] = []
+        self.notes: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self._may_start)
+
+    def start(self, name: str, values: dict[str, JsonValue]) -> asyncio.Task[CallResult]:
+        """ToolError when there were too many. The result says whether it is an error."""
+        if self._closed:
+            raise ToolError("The call of the REPL is over: nothing can be called any more.")
+        if self.count >= self._calls.most:
+            raise ToolError(f"This was one call too many: {self._calls.most} may be made within one call of the REPL.")
+        call = ToolCall(id=f"{self._outer}{SEPARATOR}{self.count + 1}", name=name, input=values)
+        self._may_start[call.id] = asyncio.Event()
+        self._carry_out(Submitted(call.id, call.name, self._calls.pipeline.traits_of(call)))
+        task = asyncio.create_task(self._run(call), name=f"inner call {call.id}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def close(self) -> None:
+        """Call off what still runs, and wait for its end."""
+        self._closed = True
+        cancelled = False
+        while self._running:
+            for task in self._running:
+                task.cancel()
+            try:
+                await asyncio.wait(tuple(self._running))
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def modifier(self) -> ContextModifier | None:
+        """What the calls changed for those after them, in their order."""
+        modifiers = tuple(self._modifiers)
+        if not modifiers:
+            return None
+
+        def all_of_them(ctx: ToolContext) -> ToolContext:
+            for each in modifiers:
+                ctx = each(ctx)
+            return ctx
+
+        return all_of_them
+
+    async def _run(self, call: ToolCall) -> CallResult:
+        result: CallResult | None = None
+        try:
+            await self._may_start[call.id].wait()
+            end = await self._calls.pipeline.run(call, self._ctx, _begun)
+            result = end.result
+            await self._calls.ended(result)
+            self._take(end)
+            return result
+        finally:
+            harmless = result.model_copy(update={"fails_group": False}) if result else None
+            self._carry_out(Finished(call.id, harmless))
+
+    def _take(self, end: CallEnd) -> None:
+        self.told += end.result.told
+        self.notes += end.result.new_messages
+        if end.modifier is not None:
+            self._modifiers.append(end.modifier)
+            self._ctx = end.modifier(self._ctx)
+
+    def _carry_out(self, event: Submitted | Finished) -> None:
+        for effect in self._lane.handle(event):
+            if isinstance(effect, Start):
+                self._may_start[effect.call].set()
+
+
+class _Unshown(FileState):
+    """The agent's read-state for code: what code reads, the model was not shown, and the other way round."""
+
+    def __init__(self, files: FileState) -> None:
+        super().__init__()
+        self._files = files
+
+    def get(self, path: Path) -> Seen | None:
+        seen = self._files.get(path)
+        return seen.model_copy(update={"shown": ""}) if seen is not None else None
+
+    def put(self, path: Path, seen: Seen) -> None:
+        self._files.put(path, seen.model_copy(update={"shown": ""}))
+
+    def take_changes(self) -> dict[str, Seen]:
+        return self._files.take_changes()
+
+    def __iter__(self) -> Iterator[tuple[str, Seen]]:
+        return iter(self._files)
+
+
+def _begun() -> None:
+    """Inner calls are not withdrawn: their outer call has begun long ago."""
