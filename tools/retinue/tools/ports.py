@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -25,6 +25,8 @@ class ShellRequest:
     timeout_s    from its start until it is ended
     background_s the limit that a hand-over puts in the place of `timeout_s`; None: no limit
     output_file  receives all output, stdout and stderr in order, up to `max_file_bytes`
+    error_file   receives what it prints as errors, if that shall not be among its output
+    input        what it reads; no process but its own tree can see it
     keep_fds     lock descriptors that the keeper holds until the whole process tree is gone, or the command is handed
                  over; never seen by the command
     tag          marks the process tree (environment RETINUE_CALL), so that survivors of a killed keeper can be found
@@ -36,6 +38,8 @@ class ShellRequest:
     env: Mapping[str, str]
     timeout_s: float
     output_file: Path
+    error_file: Path | None = None
+    input: bytes = field(default=b"", repr=False)
     keep_fds: tuple[int, ...] = ()
     tag: str = ""
     confined: bool = True

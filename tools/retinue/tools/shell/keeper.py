@@ -81,21 +81,26 @@ class Keeper:
         self.killed: set[int] = set()
         self.written = 0
         self.failure = ""
-        self.closed = False
         self.started = time.monotonic()
         self.deadline = self.started + request["timeout_s"]
-        self.file = os.open(
-            request["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
-        self.output, write_end = os.pipe()
-        os.set_blocking(self.output, False)
+        self.streams: dict[int, int] = {}
+        ends = [self._stream(path) for path in (request["output_file"], request["error_file"]) if path]
         self.child = os.fork()
         if self.child == 0:
-            self._become_command(write_end)
-        os.close(write_end)
+            self._become_command(ends[0], ends[-1])
+        for end in ends:
+            os.close(end)
         self.poll = select.poll()
-        for descriptor in (0, signals, self.output):
+        for descriptor in (0, signals, *self.streams):
             self.poll.register(descriptor, select.POLLIN)
+
+    def _stream(self, path: str) -> int:
+        """The end to write into of a pipe that is emptied into this file."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        output, write_end = os.pipe()
+        os.set_blocking(output, False)
+        self.streams[output] = file
+        return write_end
 
     def run(self) -> KeeperReport:
         while self.status is None and not self.reason:
@@ -105,8 +110,9 @@ class Keeper:
                 break
             self._wait(left)
         self._end_tree()
-        while self._take_output():
-            pass
+        for descriptor in tuple(self.streams):
+            while self._take_output(descriptor):
+                pass
         return {
             "exit": os.waitstatus_to_exitcode(self.status) if self.status is not None else -SIGKILL,
             "reason": self.reason,
@@ -116,7 +122,7 @@ class Keeper:
             "cwd": self._end_directory(),
         }
 
-    def _become_command(self, write_end: int) -> None:
+    def _become_command(self, output: int, errors: int) -> None:
         """In the child: never returns."""
         try:
             os.setsid()
@@ -128,8 +134,7 @@ class Keeper:
             libc.sigprocmask(SIG_UNBLOCK, watched_signals(), None)
             if KEYCTL is not None:  # a session keyring of its own: that of the user may hold keys
                 libc.syscall(KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
-            null = os.open("/dev/null", os.O_RDONLY)
-            for source, target in ((null, 0), (write_end, 1), (write_end, 2)):
+            for source, target in ((self._input(), 0), (output, 1), (errors, 2)):
                 os.dup2(source, target)
             os.chdir(self.request["cwd"])
             os.execve(self.request["argv"][0], self.request["argv"], self.request["env"])
@@ -138,11 +143,22 @@ class Keeper:
         finally:
             os._exit(126)
 
+    def _input(self) -> int:
+        """What the command reads. It lies in memory: no other process can find or change it, and nothing stays."""
+        if not self.request["input"]:
+            return os.open("/dev/null", os.O_RDONLY)
+        descriptor = os.memfd_create("input")
+        left = memoryview(self.request["input"])
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
     def _wait(self, seconds: float) -> None:
         """For anything to happen, and take it in."""
         for descriptor, _ in self.poll.poll(min(seconds, LONGEST_WAIT_S) * 1_000 + 1):
-            if descriptor == self.output:
-                self._take_output()
+            if descriptor in self.streams:
+                self._take_output(descriptor)
             elif descriptor == self.signals:
                 self._take_signals()
             elif os.read(0, CHUNK):
@@ -174,28 +190,26 @@ class Keeper:
         if SIGTERM in numbers:
             self.reason = self.reason or "called off"
 
-    def _take_output(self) -> bool:
-        """One piece from the pipe into the file; whether there was one."""
-        if self.closed:
-            return False
+    def _take_output(self, descriptor: int) -> bool:
+        """One piece from a pipe into its file; whether there was one."""
         try:
-            data = os.read(self.output, CHUNK)
+            data = os.read(descriptor, CHUNK)
         except BlockingIOError:
             return False
         if not data:
-            self.poll.unregister(self.output)
-            self.closed = True
+            self.poll.unregister(descriptor)
+            del self.streams[descriptor]
             return False
         room = self.request["max_file_bytes"] - self.written
         if len(data) > room:
             self.reason = self.reason or "too much output"
-        self._store(data[:room])
+        self._store(self.streams[descriptor], data[:room])
         return True
 
-    def _store(self, data: bytes) -> None:
+    def _store(self, file: int, data: bytes) -> None:
         try:
             while data and not self.failure:
-                count = os.write(self.file, data)
+                count = os.write(file, data)
                 self.written += count
                 data = data[count:]
         except OSError as error:

@@ -17,7 +17,8 @@ class KeeperRequest(TypedDict):
     """`argv` begins with the path of the program.
 
     `cwd_file` is where the command's last act writes its directory; empty when nobody asks. `background_s` is the limit
-    from its start that a hand-over puts in the place of `timeout_s`; 0 for none. `guarded`: the program is only the
+    from its start that a hand-over puts in the place of `timeout_s`; 0 for none. Without an `error_file`, what it prints as
+    errors goes to its output. `guarded`: the program is only the
     guard of a sandbox, and the command leads another session inside of it.
     """
 
@@ -30,6 +31,8 @@ class KeeperRequest(TypedDict):
     timeout_s: float
     background_s: float
     output_file: str
+    error_file: str
+    input: bytes
     max_file_bytes: int
     keep_fds: list[int]
 

@@ -81,6 +81,8 @@ class KeeperShell:
             "timeout_s": float(request.timeout_s),
             "background_s": float(request.background_s or 0),
             "output_file": str(request.output_file),
+            "error_file": str(request.error_file or ""),
+            "input": request.input,
             "max_file_bytes": request.max_file_bytes,
             "keep_fds": list(request.keep_fds),
         }
