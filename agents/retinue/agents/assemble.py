@@ -10,6 +10,7 @@ from retinue.agents.background.keeping import Background
 from retinue.agents.boot import AgentBoot
 from retinue.agents.history import Conversation
 from retinue.agents.identity import call_key
+from retinue.agents.inner import calls_of_code, wrapped
 from retinue.agents.journal import Journal
 from retinue.agents.loop import AgentLoop, AgentPorts
 from retinue.agents.prompt import Facts, system_prompt
@@ -22,6 +23,7 @@ from retinue.tools.base import AnyTool, Progress, ToolContext
 from retinue.tools.execution.calls import LeasePort, ToolCall
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.files.state import FileState
+from retinue.tools.lasting import Lasting
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, McpPort, ShellPort
@@ -76,7 +78,8 @@ def assemble_agent(
     timing = timing or Timing()
     watch = watch or Watch()
     conversation = Conversation.of(records)
-    standing = Standing(boot, conversation, ports.status)
+    lasting = Lasting()
+    standing = Standing(boot, conversation, ports.status, lasting.alive)
     journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
     policy = permission_policy(boot, Path(env.get("HOME", "/nonexistent")))
     store = ResultStore(results_dir(boot), redact)
@@ -100,7 +103,9 @@ def assemble_agent(
         may_read=policy.may_read,
         history=OwnHistory(journal),
         mcp=tool_ports.mcp,
+        lasting=lasting,
     )
+    tools = _all_tools(boot, tools)
     belt = Toolbelt(
         lambda others: tool_pool(boot, policy, tools, others, useless=useless_in(context, boot)),
         boot.tools.loading,
@@ -118,12 +123,18 @@ def assemble_agent(
         key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
         clock=timing.clock,
     )
+    inner = tool_pool(boot, policy, wrapped(tools), useless=useless_in(context, boot))
     toolbox = Toolbox(
         system=system_prompt(boot, facts, belt.names),
         belt=belt,
         runner=pipeline,
-        context=replace(context, catalog=belt if boot.tools.loading != "all" else None),
+        context=replace(
+            context,
+            catalog=belt if boot.tools.loading != "all" else None,
+            code=calls_of_code(tools, inner, pipeline, policy, journal),
+        ),
         store=store,
+        lasting=lasting,
     )
     return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)
 
@@ -144,13 +155,17 @@ def tool_pool(
     denied = [name for rights in policy.rights for name in rights.book.denied_tools()]
     own = boot.tools
     return assemble_pool(
-        builtin_tools(embedded_search=own.embedded_search) if tools is None else tools,
+        _all_tools(boot, tools),
         others,
         denied=denied,
         chosen=PoolFilter(own.allow, own.deny),
         mode=PoolMode(simple=own.simple, repl=own.repl, nested=boot.role == "child"),
         useless=useless,
     )
+
+
+def _all_tools(boot: AgentBoot, given: Iterable[AnyTool] | None) -> tuple[AnyTool, ...]:
+    return builtin_tools(embedded_search=boot.tools.embedded_search) if given is None else tuple(given)
 
 
 def permission_policy(boot: AgentBoot, home: Path) -> PermissionPolicy:

@@ -117,7 +117,9 @@ class AgentBoot(Wire):
 
 
 class AgentStatus(Wire):
-    """State to be read, never mail: it starts no turn of anybody. `background` is what runs there: ids and titles."""
+    """State to be read, never mail: it starts no turn of anybody. `background` is what runs there: ids and titles;
+    `alive` are tools with something that would be lost with the agent's process, such as variables.
+    """
 
     agent: str
     incarnation: int
@@ -127,3 +129,4 @@ class AgentStatus(Wire):
     step: int = 0
     unread: int = 0
     background: dict[str, str] = {}
+    alive: tuple[str, ...] = ()

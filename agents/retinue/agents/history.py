@@ -31,6 +31,8 @@ from retinue.agents.records import (
     BackgroundStarted,
     BlockComplete,
     HistorySnipped,
+    InnerFinished,
+    InnerStarted,
     MailStored,
     MessageClosed,
     MessageWithdrawn,
@@ -168,10 +170,18 @@ class Conversation:
                 self._close_step(record)
             case MailStored() | RequestSent() | TurnClosed():
                 self._frame(record)
+            case InnerStarted() | InnerFinished():
+                self._inside(record)
             case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | AgentWaits():
                 self._beside(record)
             case _:
                 assert_never(record)
+
+    def _inside(self, record: InnerStarted | InnerFinished) -> None:
+        """The outer call is what the model hears of; what files the inner ones saw counts all the same."""
+        self._call_of(record.step, record.outer)
+        if isinstance(record, InnerFinished):
+            self.seen.update(record.result.seen)
 
     def _beside(self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | AgentWaits) -> None:
         """What belongs to no message."""

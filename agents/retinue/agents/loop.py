@@ -104,17 +104,24 @@ class AgentLoop:
                 finally:
                     self._settled.set()
                 if self._is_over():
-                    await self._background.close("since its agent ended")
+                    await self._close("since its agent ended")
                     self._standing.report("stopped", self._last_words())
                     return self._conversation.last_turn if self._has_ended() else None
                 if not self._has_work():
                     self._rest()
                     await self._wake.wait()
         except BaseException:
-            await self._background.close("since its agent's process ended")
+            await self._close("since its agent's process ended")
             raise
         finally:
             self._over.set()
+
+    async def _close(self, reason: str) -> None:
+        """No process is left of what its calls began."""
+        try:
+            await self._background.close(reason)
+        finally:
+            await self._tools.lasting.close()
 
     async def deliver(self, envelope: Envelope) -> Receipt:
         """Durable before it is acknowledged; wakes the agent."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from retinue.agents.mail.envelopes import Envelope
 from retinue.agents.model.messages import AssistantBlock, TextBlock, Usage, Wire
@@ -86,6 +86,29 @@ class ToolFinished(Wire):
     result: CallResult
 
 
+class InnerStarted(Wire):
+    """A call that the code of the call `outer` makes; its id is that of the outer one and a number."""
+
+    kind: Literal["inner_started"] = "inner_started"
+    turn: int
+    step: int
+    outer: str
+    call_id: str
+    tool: str
+    read_only: bool
+    input: dict[str, JsonValue] = {}
+
+
+class InnerFinished(Wire):
+    """Told to the code. The model is told what the outer call came to."""
+
+    kind: Literal["inner_finished"] = "inner_finished"
+    turn: int
+    step: int
+    outer: str
+    result: CallResult
+
+
 class BackgroundStarted(Wire):
     """A command was handed over: it goes on without its call and without a lease."""
 
@@ -150,6 +173,8 @@ AgentRecord = Annotated[
     | MessageWithdrawn
     | ToolStarted
     | ToolFinished
+    | InnerStarted
+    | InnerFinished
     | BackgroundStarted
     | BackgroundEnded
     | HistorySnipped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from retinue.agents.boot import AgentBoot, AgentStatus
@@ -15,10 +16,17 @@ State = Literal["starting", "working", "waiting", "idle", "stopped", "failed"]
 class Standing:
     """`out_of_reach`: the unread mail will not be read before something changes, so it keeps nobody waiting."""
 
-    def __init__(self, boot: AgentBoot, conversation: Conversation, port: StatusPort) -> None:
+    def __init__(
+        self,
+        boot: AgentBoot,
+        conversation: Conversation,
+        port: StatusPort,
+        alive: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:
         self._boot = boot
         self._conversation = conversation
         self._port = port
+        self._alive = alive
         self._state: State = "starting"
         self._detail = ""
         self._blocked = ""
@@ -34,6 +42,7 @@ class Standing:
             turn=conversation.turn,
             step=conversation.step,
             unread=0 if self._out_of_reach else conversation.mailbox.unread,
+            alive=self._alive(),
             background={task.id: title(task) for task in conversation.background.running()},
         )
 

@@ -31,6 +31,7 @@ from retinue.tools.errors import InvariantBroken, RetinueError
 from retinue.tools.execution.calls import CallResult, Runner, ToolCall
 from retinue.tools.execution.streaming import StreamingExecutor
 from retinue.tools.execution.synthetic import Cause, Closing, synthetic
+from retinue.tools.lasting import Lasting
 from retinue.tools.results.limits import MESSAGE_CHARS
 from retinue.tools.results.store import ResultStore
 from retinue.tools.threads import in_thread
@@ -45,6 +46,7 @@ class Toolbox:
     runner: Runner
     context: ToolContext
     store: ResultStore
+    lasting: Lasting = field(default_factory=Lasting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ FIELDS = {
     ),
     "WebFetch": ({"url", "prompt"}, set()),
     "WebSearch": ({"query"}, {"allowed_domains", "blocked_domains"}),
+    "REPL": ({"code"}, {"description", "timeout", "reset"}),
     "LSP": ({"operation", "filePath"}, {"line", "character", "query"}),
     "ToolSearch": ({"query"}, {"max_results"}),
     "ListMcpResources": (set(), {"server"}),

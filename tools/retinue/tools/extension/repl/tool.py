@@ -54,6 +54,9 @@ class REPL(Tool[REPLInput, REPLOutput]):
     def title(self, args: REPLInput) -> str:
         return one_line(args.description or args.code or "start anew")
 
+    def is_available(self, ctx: ToolContext) -> bool:
+        return ctx.lasting is not None
+
     async def validate_input(self, args: REPLInput, ctx: ToolContext) -> Validation:
         if not args.code.strip() and not args.reset:
             return Refused("The code is empty.", EMPTY)
