@@ -364,7 +364,7 @@ def test_a_plan_tells_agents_tools_limits_and_commands_and_makes_nothing(cli: Cl
     assert f"works in  {repo}" in answer.out
     assert "from      main at " in answer.out
     assert "ben: teammate (coder) on script:play.yaml" in answer.out
-    assert "tools     Read, TaskCreate, TaskGet, TaskList, TaskUpdate" in answer.out
+    assert "tools     Read, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate" in answer.out
     assert "writes in your checkout" in answer.out
     assert "5 USD, 200 model requests, 60 min" in answer.out
     assert "  repo.setup: npm ci" in answer.lines
@@ -374,9 +374,10 @@ def test_a_plan_tells_agents_tools_limits_and_commands_and_makes_nothing(cli: Cl
 
 def test_a_plan_as_json_is_one_document(cli: Cli, repo: Path) -> None:
     found = cli.at("plan", "team.yaml", "--json").json
-    assert set(found) == {"plan", "base", "tools", "executes", "warnings"}
+    assert set(found) == {"plan", "base", "tools", "executes", "untrusted", "warnings"}
     assert found["executes"] == ["repo.setup: npm ci", "tasks.money.done_when: make test"]
-    assert found["tools"]["ben"] == ["Read", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"]
+    board = ["TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate"]
+    assert found["tools"]["ben"] == ["Read", *board]
 
 
 def test_init_writes_a_valid_spec_once_and_says_what_to_type(cli: Cli, repo: Path) -> None:

@@ -126,6 +126,8 @@ async def test_a_list_of_hosts_is_held_by_a_proxy_of_the_process_that_runs_the_c
     assert "the proxy says 403" in (await said(files, boot, shell, ASK_A_HOST)).output
     assert [path.name for path in files.dir.tmp.glob("*.proxy-*")] == [f"{boot.agent}.proxy-0"]
     assert (await shells.of_agent(boot)).confinement == shell.confinement
+    await shells.close()
+    assert list(files.dir.tmp.glob("*.proxy-*")) == []
 
 
 async def test_without_a_network_nothing_can_be_asked(tmp_path: Path) -> None:

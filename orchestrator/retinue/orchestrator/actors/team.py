@@ -68,7 +68,7 @@ class TeamActor:
         team can be made, and until then its name is taken."""
         await host.service.finished.wait()
         await host.service.core.close()
-        host.close()
+        await host.close()
         await self._leave()
 
     async def _leave(self) -> None:

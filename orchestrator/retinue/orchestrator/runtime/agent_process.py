@@ -77,6 +77,7 @@ class AgentProcess:
         self._waiters = ThreadPoolExecutor(LOCK_WAITERS, thread_name_prefix="lock")
         self._loop: AgentLoop | None = None
         self._leases: WorkspaceLeases | None = None
+        self._shells: Shells | None = None
         self._running: asyncio.Task[TurnClosed | None] | None = None
 
     async def begin(self, history: Sequence[AgentRecord]) -> None:
@@ -94,7 +95,8 @@ class AgentProcess:
         if boot.workspace.isolation == "worktree":
             depot = await Depot.open(Git(search_path=boot.env.get("PATH", os.defpath)), files.dir.root)
         self._leases = leases = await self._move_in(root, Path(files.plan.locks_dir))
-        shell = OwnShell(await Shells(files, boot.agent).of_agent(boot), f"{boot.run}/{boot.agent}")
+        self._shells = shells = Shells(files, boot.agent)
+        shell = OwnShell(await shells.of_agent(boot), f"{boot.run}/{boot.agent}")
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
         self._loop = loop = assemble_agent(
@@ -154,6 +156,9 @@ class AgentProcess:
             last = await asyncio.shield(running)
         except RetinueError as error:
             return AgentOutcome(lost=True, how=str(error))
+        finally:
+            if self._shells is not None and running.done():
+                await self._shells.close()
         await self._status.settle()
         if last is None:
             return AgentOutcome(lost=False, how="drained")

@@ -19,7 +19,7 @@ from retinue.tools.shell.sandbox.proxy import ProxyServer
 
 @dataclass(slots=True)
 class Shells:
-    """Makes the shells of one process of a run, and runs the proxies that lists of hosts need, until that process ends.
+    """Makes the shells of one process of a run, and runs the proxies that lists of hosts need, until it is closed.
 
     process   names it among the processes of the run: an agent's id, or `team`
 
@@ -39,6 +39,12 @@ class Shells:
         plan = self.files.plan
         run, repo = await asyncio.to_thread(lambda: (self.files.dir.root.resolve(), Path(plan.repo).resolve()))
         return await self._shell(policy_of_checks(plan.sandbox, run, repo))
+
+    async def close(self) -> None:
+        """No command of these shells runs any more."""
+        while self._running:
+            await self._running.pop().__aexit__(None, None, None)
+        self._proxies.clear()
 
     async def _shell(self, policy: SandboxPolicy) -> KeeperShell:
         sandbox = self.files.plan.sandbox

@@ -65,9 +65,11 @@ class TeamHost:
     service: TeamService
     writer: LedgerWriter
     lock: RunLock
+    shells: Shells
 
-    def close(self) -> None:
-        """The run is over or stopped: nothing is written any more, and no key is needed."""
+    async def close(self) -> None:
+        """The run is over or stopped: nothing is written or run any more, and no key is needed."""
+        await self.shells.close()
         self.writer.close()
         tidy(self.files)
         try:
@@ -122,7 +124,7 @@ async def _assemble(
     await service.open(merges, restarted=restarted)
     if isinstance(merges, MergeDriver):
         core.own(merges.run())
-    return TeamHost(files, service, writer, lock)
+    return TeamHost(files, service, writer, lock, shells)
 
 
 def _kinds(plan: LaunchPlan) -> Mapping[str, AgentDefinition]:
