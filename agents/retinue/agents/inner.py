@@ -1,4 +1,4 @@
-"""Calls of tools by an agent's code: through the same pipeline, and into the ledger beside the call that runs the code."""
+"""Calls of tools by an agent's code: through the same pipeline, into the ledger beside the call that runs the code."""
 
 from __future__ import annotations
 

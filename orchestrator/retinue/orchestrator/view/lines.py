@@ -22,6 +22,7 @@ from retinue.agents.records import (
     BackgroundEnded,
     BackgroundStarted,
     BlockComplete,
+    InnerFinished,
     MailStored,
     MessageWithdrawn,
     ToolFinished,
@@ -75,7 +76,7 @@ def _of_agent(record: AnyRecord) -> _Said | None:
     match record:
         case BlockComplete(block=TextBlock(text=text)) if text.strip():
             return "", f"says: {text}", "plain"
-        case ToolFinished(result=result):
+        case ToolFinished(result=result) | InnerFinished(result=result):
             what = result.title or result.name
             if result.denied:
                 return "", f"denied: {what}", "bad"

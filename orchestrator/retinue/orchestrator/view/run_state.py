@@ -13,6 +13,7 @@ from retinue.agents.records import (
     BackgroundEnded,
     BackgroundStarted,
     BlockComplete,
+    InnerFinished,
     MailStored,
     MessageClosed,
     RequestSent,
@@ -168,6 +169,8 @@ class RunView:
                 view.denied += result.denied
                 view.unread.difference_update(map(end_of, result.told))
                 view.doing = ", ".join(view.running.values()) or result.title
+            case InnerFinished(result=result):
+                view.denied += result.denied
             case BackgroundStarted() | BackgroundEnded():
                 _in_background(view, record.task)
             case StepClosed():

@@ -297,11 +297,11 @@ class Repl:
 def parts(code: str, name: str) -> tuple[types.CodeType, types.CodeType | None]:
     """All but a last expression, and that."""
     tree = ast.parse(code, name)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        expression = ast.Expression(tree.body.pop().value)  # pyright: ignore[reportAttributeAccessIssue]
-        last = compile(expression, name, "eval", FLAGS)
-    return compile(tree, name, "exec", FLAGS), last
+    end = tree.body[-1] if tree.body else None
+    if not isinstance(end, ast.Expr):
+        return compile(tree, name, "exec", FLAGS), None
+    del tree.body[-1]
+    return compile(tree, name, "exec", FLAGS), compile(ast.Expression(end.value), name, "eval", FLAGS)
 
 
 def explained(error: BaseException) -> str:
