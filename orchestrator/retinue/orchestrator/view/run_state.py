@@ -163,14 +163,12 @@ class RunView:
             case ToolStarted():
                 view.running[record.call_id] = record.tool
                 view.doing = ", ".join(view.running.values())
-            case ToolFinished(result=result):
+            case ToolFinished(result=result) | InnerFinished(result=result):
                 view.running.pop(result.call_id, None)
                 view.failed_calls += result.is_error
                 view.denied += result.denied
                 view.unread.difference_update(map(end_of, result.told))
                 view.doing = ", ".join(view.running.values()) or result.title
-            case InnerFinished(result=result):
-                view.denied += result.denied
             case BackgroundStarted() | BackgroundEnded():
                 _in_background(view, record.task)
             case StepClosed():
