@@ -52,7 +52,7 @@ def test_a_good_spec_follows_the_schema(text: str) -> None:
         (SMALL + "limit: {}\n", "$"),
         (SMALL + "hooks: {}\n", "$"),
         (SMALL + "limits: {usd: five}\n", "$.limits.usd"),
-        (SMALL + "permissions: {mode: plan}\n", "$.permissions.mode"),
+        (SMALL + "permissions: {mode: planning}\n", "$.permissions.mode"),
         (SMALL.replace("script:s.yaml", "claude-sonnet-5-5"), "$.model"),
         (SMALL.replace("coder: {}", "Coder: {}"), "$.agents"),
         (SMALL.replace("coder: {}", "coder: {replicas: 0}"), "$.agents.coder.replicas"),

@@ -55,15 +55,18 @@ async def test_the_host_that_rules_are_asked_about_is_in_one_form() -> None:
 
 
 async def test_without_a_rule_a_page_is_asked_for_and_public_documentation_is_not() -> None:
-    asked = await WebFetch().check_permissions(ask_for("https://example.com"), context())
-    assert asked is not None
-    assert asked.behavior == "ask"
+    assert await decided("https://example.com") == "deny"
+    assert await decided("https://example.com", allow=("WebFetch",)) == "allow"
+    assert await decided("https://example.com", allow=("WebFetch(domain:example.com)",)) == "allow"
     known = await WebFetch().check_permissions(ask_for("https://docs.python.org/3/"), context())
     assert known is not None
     assert known.behavior == "allow"
-    lookalike = await WebFetch().check_permissions(ask_for("https://docs.python.org.evil.com/"), context())
-    assert lookalike is not None
-    assert lookalike.behavior == "ask"
+    assert await decided("https://docs.python.org.evil.com/") == "deny"
+
+
+@pytest.mark.parametrize("rule", ["WebFetch(*example.com)", "WebFetch(dom*)", "WebFetch(domain*)", "WebFetch(e*)"])
+async def test_a_rule_without_a_domain_opens_no_host(rule: str) -> None:
+    assert await decided("https://evilexample.com", allow=(rule,)) == "deny"
 
 
 async def decided(url: str, **rules: tuple[str, ...]) -> str:

@@ -158,9 +158,13 @@ class PathSubject:
 
 @dataclass(frozen=True, slots=True)
 class NameSubject:
-    """A single name, as in `Agent(explore)`; empty where only tool-wide rules apply."""
+    """A single name, as in `Agent(explore)`; empty where only tool-wide rules apply.
+
+    outward  the call leaves this machine: it is asked about, although it changes nothing here
+    """
 
     name: str = ""
+    outward: bool = False
 
 
 Subject = CommandSubject | PathSubject | NameSubject

@@ -93,7 +93,8 @@ class Permissions(SpecPart):
     """What agents may do. Deny comes before ask, ask before allow, the mode decides the rest."""
 
     mode: Mode = "default"
-    """Without a rule: `default` asks, `acceptEdits` allows edits, `dontAsk` denies, `bypassPermissions` allows."""
+    """Without a rule: `default` asks, `acceptEdits` allows edits, `plan` only reads, `dontAsk` denies,
+    `bypassPermissions` allows. When not given: what settings files say."""
 
     allow: Texts = ()
     """Rules `Tool` or `Tool(content)`, as in `Read` or `Bash(make test)`."""

@@ -78,14 +78,6 @@ NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
         ("tmux",),
     ),
     NotYet(
-        "permission mode plan",
-        "value",
-        ("permissions.mode", "agents.*.permissions.mode"),
-        "use default with deny rules for Edit and Write",
-        ("permissions.mode", "plan"),
-        ("plan",),
-    ),
-    NotYet(
         "on_ask: ask and wait",
         "value",
         ("permissions.on_ask", "agents.*.permissions.on_ask"),

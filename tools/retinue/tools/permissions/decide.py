@@ -35,7 +35,7 @@ class Case:
     tool_says: Decision | None = None
     forced_ask: str | None = None
     read_only: bool = False
-    touches: Literal["read", "write", "other"] = "other"
+    touches: Literal["read", "write", "network", "other"] = "other"
     outside: bool = False
     protected: str | None = None
     is_plan: bool = False
@@ -110,6 +110,8 @@ def _open_question(case: Case) -> Decision:
         return Decision("ask", "the path lies outside of the workspace", "workspace boundary")
     if said is not None:
         return said
+    if case.touches == "network":
+        return Decision("ask", "it leaves this machine, and no rule allows it", f"mode {case.mode}")
     if case.read_only and case.touches != "write":
         return Decision("allow", "it only reads", "read-only")
     if case.mode == "acceptEdits" and case.touches == "write":

@@ -15,7 +15,7 @@ from retinue.tools.permissions.rules import ResolvedPath, RuleBook
 MAX_ENTRIES = 20_000
 """How many files are looked at to find one that may not be read."""
 
-Touches = Literal["read", "write", "other"]
+Touches = Literal["read", "write", "network", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,9 @@ async def facts_of(
     says = await tool.check_permissions(args, ctx)
     read_only = tool.is_read_only(args)
     if not isinstance(subject, PathSubject):
-        return Facts(subject, "other", read_only, tool_says=says, forced_ask=forced_ask)
+        return Facts(
+            subject, "network" if subject.outward else "other", read_only, tool_says=says, forced_ask=forced_ask
+        )
     path = resolved(subject.path, reading=not subject.write)
     homes = (ctx.root, *ctx.extra_dirs) if subject.write else (ctx.root, *ctx.extra_dirs, ctx.results_dir)
     return Facts(

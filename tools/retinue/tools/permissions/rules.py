@@ -249,6 +249,6 @@ def _fits_name(rule: Rule, subject: NameSubject) -> bool:
     if not subject.name:
         return rule.behavior != "allow"
     content = rule.content.strip()
-    if content.startswith(PREFIX):
+    if content.startswith(PREFIX) or subject.name.startswith(PREFIX):
         return rule_fits(content, subject.name)
     return content == subject.name or pattern_of(content).fullmatch(subject.name) is not None

@@ -45,7 +45,7 @@ def suggestion(tool: AnyTool, subject: PathSubject | NameSubject, root: Path) ->
             inner = path.relative_to(root) if path.is_relative_to(root) else None
             anchored = f"/{inner}" if inner is not None else f"/{path}"
             return f"{name}({anchored.translate(_GLOB)})"
-        case NameSubject(name):
+        case NameSubject(name=name):
             return f"{tool.name}({name})" if name else tool.name
 
 

@@ -94,9 +94,9 @@ class WebFetch(Tool[WebFetchInput, WebFetchOutput]):
 
     def subject(self, args: WebFetchInput, ctx: ToolContext) -> Subject:
         try:
-            return NameSubject(domains.subject_name(_target(args, ctx).host))
+            return NameSubject(domains.subject_name(_target(args, ctx).host), outward=True)
         except ToolError:
-            return NameSubject()
+            return NameSubject(outward=True)
 
     def title(self, args: WebFetchInput) -> str:
         return f"WebFetch {one_line(args.url)}"
@@ -115,7 +115,7 @@ class WebFetch(Tool[WebFetchInput, WebFetchOutput]):
             return Decision("deny", str(error), "url")
         if host in PREAPPROVED:
             return Decision("allow", f"{host} is public documentation", "preapproved host")
-        return Decision("ask", f"a page of {host} would be fetched", "network")
+        return None
 
     async def call(self, args: WebFetchInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[WebFetchOutput]:
         from retinue.tools.web.client import Elsewhere

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from retinue.tools.base import (
     READS,
-    Decision,
     NameSubject,
     OnProgress,
     Progress,
@@ -79,7 +78,7 @@ class WebSearch(Tool[WebSearchInput, WebSearchOutput]):
         return READS
 
     def subject(self, args: WebSearchInput, ctx: ToolContext) -> Subject:
-        return NameSubject()
+        return NameSubject(outward=True)
 
     def title(self, args: WebSearchInput) -> str:
         return f"WebSearch {one_line(args.query)}"
@@ -91,9 +90,6 @@ class WebSearch(Tool[WebSearchInput, WebSearchOutput]):
             if "/" in domain or not domain.strip("*. "):
                 return Refused(f"{one_line(domain)} is no domain: write it as in example.com.", _BAD_DOMAIN)
         return None if ctx.search is not None else Refused(NO_PROVIDER, _NO_PROVIDER)
-
-    async def check_permissions(self, args: WebSearchInput, ctx: ToolContext) -> Decision | None:
-        return Decision("ask", "the words of the search leave this machine", "network")
 
     async def call(
         self, args: WebSearchInput, ctx: ToolContext, on_progress: OnProgress
