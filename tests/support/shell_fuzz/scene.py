@@ -52,11 +52,12 @@ while IFS= read -r -d '' -u 9 fuzzed; do
 done 9<{commands}
 """
 _NOTES = """\
-command_not_found_handle() { enable printf return; printf '%s\\0' "$#" "$@" >>"$NOTES"; return "$ANSWER"; }
+command_not_found_handle() { enable printf return; printf '%s\\0' "$#" "$@" >"$NOTES.$BASHPID"; return "$ANSWER"; }
 PATH=/nonexistent
 enable -n $(compgen -b | while read -r name; do [ "$name" = enable ] || printf '%s ' "$name"; done)
 """
-"""Bash without programs and builtins but one: all that is called is noted, in a process of its own."""
+"""Bash without programs and builtins but one: each call is noted by a process of its own, in a file of its own, since
+those of a pipeline write at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Scene:
         notes.write_text(_NOTES)
         driver = partial(_WORDS_DRIVER.format, limit=LIMIT_S, notes=notes)
         with self._box(commands, driver) as out:
-            return [_noted(out / f"{n}.0") | _noted(out / f"{n}.1") for n in range(len(commands))]
+            return [set(filter(None, map(_noted, out.glob(f"{n}.[01].*")))) for n in range(len(commands))]
 
     @contextmanager
     def _box(self, commands: Sequence[str], driver: Callable[..., str]) -> Generator[Path]:
@@ -173,17 +174,10 @@ def _traced(out: Path, number: int) -> Traced:
     return Traced(tuple(lines), int((out / f"{number}.status").read_text()))
 
 
-def _noted(notes: Path) -> set[tuple[str, ...]]:
-    if not notes.exists():
-        return set()
-    fields = notes.read_bytes().decode("utf-8", "surrogateescape").split("\0")
-    calls: set[tuple[str, ...]] = set()
-    at = 0
-    while at < len(fields) - 1:
-        count = int(fields[at])
-        calls.add(tuple(fields[at + 1 : at + 1 + count]))
-        at += 1 + count
-    return calls
+def _noted(note: Path) -> tuple[str, ...]:
+    """The words of one call; none of a note whose writer was killed."""
+    count, *words = note.read_bytes().decode("utf-8", "surrogateescape").split("\0")
+    return tuple(words[:-1]) if count.isdigit() and len(words) == int(count) + 1 else ()
 
 
 @contextmanager
