@@ -13,6 +13,8 @@ from retinue.agents.identity import call_key
 from retinue.agents.inner import calls_of_code, wrapped
 from retinue.agents.journal import Journal
 from retinue.agents.loop import AgentLoop, AgentPorts
+from retinue.agents.own.ways import ways_of
+from retinue.agents.own.worktrees import WorktreeGit
 from retinue.agents.prompt import Facts, system_prompt
 from retinue.agents.records import AgentRecord
 from retinue.agents.snip import OwnHistory
@@ -24,6 +26,7 @@ from retinue.tools.execution.calls import LeasePort, ToolCall
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.files.state import FileState
 from retinue.tools.lasting import Lasting
+from retinue.tools.people.ports import HumanPort
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, McpPort, ShellPort
@@ -34,6 +37,7 @@ from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
 from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
+from retinue.tools.team.crew_ports import PeersPort, TeamAdminPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class ToolPorts:
     mail: MailPort | None = None
     children: ChildPort | None = None
     mcp: McpPort | None = None
+    human: HumanPort | None = None
+    worktrees: WorktreeGit | None = None
+    peers: PeersPort | None = None
+    team_admin: TeamAdminPort | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ def assemble_agent(
     store = ResultStore(results_dir(boot), redact)
     root = Path(boot.workspace.root)
     background = Background(boot.agent, journal, background_dir(boot), boot.background_after_s)
+    human, git = tool_ports.human, tool_ports.worktrees
+    ways = ways_of(boot, journal, standing, policy, store.folder, timing.sleep, human, git)
     context = ToolContext(
         agent=boot.agent,
         cwd=root,
@@ -95,7 +105,6 @@ def assemble_agent(
         mail=tool_ports.mail,
         children=tool_ports.children,
         background=background,
-        plan=policy.session,
         extra_dirs=tuple(map(Path, boot.extra_dirs)),
         env=env,
         results_dir=store.folder,
@@ -103,8 +112,11 @@ def assemble_agent(
         may_read=policy.may_read,
         history=OwnHistory(journal),
         mcp=tool_ports.mcp,
+        peers=tool_ports.peers,
+        team_admin=tool_ports.team_admin,
         lasting=lasting,
     )
+    context = ways.into(context)
     tools = _all_tools(boot, tools)
     belt = Toolbelt(
         lambda others: tool_pool(boot, policy, tools, others, useless=useless_in(context, boot)),
@@ -134,6 +146,7 @@ def assemble_agent(
             code=calls_of_code(tools, inner, pipeline, policy, journal),
         ),
         store=store,
+        ways=ways,
         lasting=lasting,
     )
     return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)

@@ -37,6 +37,7 @@ from retinue.agents.records import (
     MessageClosed,
     MessageWithdrawn,
     RequestSent,
+    StateKept,
     StepClosed,
     ToolFinished,
     ToolStarted,
@@ -86,6 +87,7 @@ class Conversation:
     open             the step in flight
     spoken           the last closed one of the open turn
     last_usage       of the last request
+    kept             what is kept beside the conversation, by name
     snips            about how many tokens each call of Snip freed, by its key
     changed_beside   something in the background may have changed files since the last step was closed
     announced        deferred tools that the model has heard of
@@ -111,6 +113,7 @@ class Conversation:
         self.last_text = ""
         self.last_turn: TurnClosed | None = None
         self.snips: dict[str, int] = {}
+        self.kept: dict[str, StateKept] = {}
         self._messages: list[Message] = []
         self._ids: set[str] = set()
 
@@ -172,7 +175,7 @@ class Conversation:
                 self._frame(record)
             case InnerStarted() | InnerFinished():
                 self._inside(record)
-            case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | AgentWaits():
+            case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | StateKept() | AgentWaits():
                 self._beside(record)
             case _:
                 assert_never(record)
@@ -183,12 +186,14 @@ class Conversation:
         if isinstance(record, InnerFinished):
             self.seen.update(record.result.seen)
 
-    def _beside(self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | AgentWaits) -> None:
+    def _beside(self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | StateKept | AgentWaits) -> None:
         """What belongs to no message."""
         if isinstance(record, HistorySnipped):
             self._messages, freed = snipped(self._messages, record)
             self.snips[record.key] = freed
             self.context_tokens = max(0, self.context_tokens - freed)
+        elif isinstance(record, StateKept):
+            self.kept[record.name] = record
         elif not isinstance(record, AgentWaits):
             self.background.apply(record)
             self.changed_beside = True

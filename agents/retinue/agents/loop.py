@@ -138,6 +138,7 @@ class AgentLoop:
     async def drain(self) -> None:
         """Finish the step in flight and end, resumably. Returns when that has happened."""
         self._drain.set()
+        self._tools.ways.waiting.end()
         self._wake.set()
         if self._running:
             await self._over.wait()
@@ -204,7 +205,8 @@ class AgentLoop:
         news = self._tools.belt.news(conversation.announced)
         taken = conversation.mailbox.take(MAIL_TOKENS)
         rendered = self._rendered(taken)
-        input_blocks = (*rendered.blocks, *(TextBlock(text=text) for text in (note, news.text) if text))
+        said = (note, news.text, *self._tools.ways.reminders(conversation.step + 1))
+        input_blocks = (*rendered.blocks, *(TextBlock(text=text) for text in said if text))
         reservation = await self._reserve(sum(estimate_tokens(block.text) for block in input_blocks))
         if self._drain.is_set():
             return None
@@ -257,6 +259,7 @@ class AgentLoop:
     def _has_mail(self) -> None:
         self._held = False
         self._standing.has_new_mail()
+        self._tools.ways.waiting.mail()
         self._wake.set()
 
     # --- limits ---

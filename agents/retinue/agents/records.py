@@ -17,6 +17,7 @@ from retinue.agents.mail.envelopes import Envelope
 from retinue.agents.model.messages import AssistantBlock, TextBlock, Usage, Wire
 from retinue.agents.model.port import StopReason
 from retinue.tools.execution.calls import CallResult
+from retinue.tools.hooks.runs import HookRun
 from retinue.tools.shell.background.ports import BackgroundTask
 
 
@@ -133,6 +134,18 @@ class HistorySnipped(Wire):
     note: str
 
 
+KeptName = Literal["todos", "plan", "worktree", "settings"]
+
+
+class StateKept(Wire):
+    """What an agent keeps beside its conversation: the newest of each name counts. `key` is that of the call."""
+
+    kind: Literal["state_kept"] = "state_kept"
+    name: KeptName
+    key: str
+    value: JsonValue
+
+
 class StepClosed(Wire):
     """`shortened` has, by call, what the model is shown of results that were too large all together."""
 
@@ -143,7 +156,26 @@ class StepClosed(Wire):
     shortened: dict[str, str] = {}
 
 
-TurnEnd = Literal["done", "limit", "refusal", "max_tokens", "model_error", "expectation", "stopped", "shutdown"]
+class PromptRefused(Wire):
+    """A hook kept a person's words from the agent; they count as processed."""
+
+    kind: Literal["prompt_refused"] = "prompt_refused"
+    mail: str
+    reason: str
+
+
+class HooksRan(Wire):
+    """Hooks were asked about an event. `messages` are for people; `halts`: why the turn has to end."""
+
+    kind: Literal["hooks_ran"] = "hooks_ran"
+    event: str
+    runs: tuple[HookRun, ...]
+    messages: tuple[str, ...] = ()
+    halts: str | None = None
+
+
+TurnEnd = Literal["done", "limit", "refusal", "max_tokens", "model_error", "expectation", "hook", "stopped", "shutdown"]
+"""`hook`: one wanted it so."""
 
 
 class TurnClosed(Wire):
@@ -178,8 +210,11 @@ AgentRecord = Annotated[
     | BackgroundStarted
     | BackgroundEnded
     | HistorySnipped
+    | StateKept
     | StepClosed
     | TurnClosed
+    | PromptRefused
+    | HooksRan
     | AgentWaits,
     Field(discriminator="kind"),
 ]

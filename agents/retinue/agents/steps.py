@@ -13,6 +13,7 @@ from retinue.agents.history import OpenStep
 from retinue.agents.journal import Journal, Sleep
 from retinue.agents.model.messages import ToolUseBlock, Usage
 from retinue.agents.model.port import BlockDone, Broken, MessageDone, MessageStarted, ModelPort, ModelRequest, TextDelta
+from retinue.agents.own.ways import Ways
 from retinue.agents.ports import CheckpointPort
 from retinue.agents.records import (
     AgentWaits,
@@ -46,6 +47,7 @@ class Toolbox:
     runner: Runner
     context: ToolContext
     store: ResultStore
+    ways: Ways
     lasting: Lasting = field(default_factory=Lasting)
 
 

@@ -45,7 +45,9 @@ class HumanPort(Protocol):
         """None: nobody answered within the time that an answer may take."""
         ...
 
-    async def approve(self, agent: str, plan: str) -> PlanVerdict: ...
+    async def approve(self, plan: str) -> PlanVerdict:
+        """What is to be done as the plan says, or what is missing in it."""
+        ...
 
 
 TodoStatus = Literal["pending", "in_progress", "completed"]

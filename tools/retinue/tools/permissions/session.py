@@ -21,12 +21,14 @@ class Session:
     mode       takes the place of the mode of its own rights; None: theirs
     plan_file  while it plans, the one file that it may write
     before     the mode to go back to when the plan is approved
+    root       where paths in rules start meanwhile: another worktree of the agent; None: where they always do
     """
 
     mode: Mode | None = None
     plan_file: Path | None = None
     before: Mode | None = None
     rules: tuple[Rule, ...] = ()
+    root: Path | None = None
     _applied: dict[object, tuple[Rights, ...]] = field(default_factory=dict[object, "tuple[Rights, ...]"])
 
     @property
@@ -54,9 +56,9 @@ class Session:
 
         The mode of the others still bounds it: who plans, and was started by one who may only read, may only read.
         """
-        if self.mode is None and not self.rules:
+        if self.mode is None and not self.rules and self.root is None:
             return rights
-        key = (rights, self.mode, self.rules)
+        key = (rights, self.mode, self.rules, self.root)
         found = self._applied.get(key)
         if found is None:
             self._applied.clear()
@@ -65,5 +67,7 @@ class Session:
 
     def _now(self, rights: Rights, *, own: bool) -> Rights:
         mode = self.mode if own and self.mode is not None else rights.mode
-        book = RuleBook((*rights.book.rules, *self.rules), rights.book.anchors) if self.rules else rights.book
+        anchors = replace(rights.book.anchors, root=self.root) if self.root is not None else rights.book.anchors
+        changed = bool(self.rules) or self.root is not None
+        book = RuleBook((*rights.book.rules, *self.rules), anchors) if changed else rights.book
         return replace(rights, mode=mode, book=book, plan=self.plan_file)
