@@ -16,7 +16,8 @@ from retinue.agents.loop import AgentLoop, AgentPorts
 from retinue.agents.own.ways import ways_of
 from retinue.agents.own.worktrees import WorktreeGit
 from retinue.agents.prompt import Facts, system_prompt
-from retinue.agents.records import AgentRecord
+from retinue.agents.records import AgentRecord, ToolFinished
+from retinue.agents.side_query import ModelSideQuery
 from retinue.agents.snip import OwnHistory
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Timing, Toolbox
@@ -28,6 +29,8 @@ from retinue.tools.files.state import FileState
 from retinue.tools.lasting import Lasting
 from retinue.tools.people.ports import HumanPort
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
+from retinue.tools.permissions.classifier import ModelClassifier
+from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
 from retinue.tools.ports import BoardPort, ChildPort, MailPort, McpPort, ShellPort
 from retinue.tools.registry.builtin import builtin_tools
@@ -36,6 +39,7 @@ from retinue.tools.registry.filters import PoolFilter, PoolMode
 from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
+from retinue.tools.settings.model import NO_SETTINGS, Settings
 from retinue.tools.shell.sandbox.policy import NO_SANDBOX, SandboxUse
 from retinue.tools.team.crew_ports import PeersPort, TeamAdminPort
 
@@ -77,19 +81,23 @@ def assemble_agent(
     redact: Callable[[str], str] = str,
     watch: Watch | None = None,
     sandbox: SandboxUse = NO_SANDBOX,
+    settings: Settings = NO_SETTINGS,
 ) -> AgentLoop:
     """`records` is everything that the ledger has of this agent, in order. Raises SpecError for a rule that is none.
 
     env      the whole environment of its commands; `HOME` in it is where `~` of a rule leads
     sandbox  how its commands use the sandbox that its shell has, or has not
+    settings what settings files say; its rules and modes are in the boot already
     """
     timing = timing or Timing()
     watch = watch or Watch()
+    records = tuple(records)
     conversation = Conversation.of(records)
     lasting = Lasting()
     standing = Standing(boot, conversation, ports.status, lasting.alive)
     journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
-    policy = permission_policy(boot, Path(env.get("HOME", "/nonexistent")))
+    policy = replace(permission_policy(boot, Path(env.get("HOME", "/nonexistent"))), denials=denials_of(records))
+    side = ModelSideQuery(ports.model, boot)
     store = ResultStore(results_dir(boot), redact)
     root = Path(boot.workspace.root)
     background = Background(boot.agent, journal, background_dir(boot), boot.background_after_s)
@@ -115,6 +123,8 @@ def assemble_agent(
         peers=tool_ports.peers,
         team_admin=tool_ports.team_admin,
         lasting=lasting,
+        side=side,
+        web=settings.web,
     )
     context = ways.into(context)
     tools = _all_tools(boot, tools)
@@ -131,6 +141,7 @@ def assemble_agent(
         tool_ports.leases,
         journal,
         store,
+        classifier=ModelClassifier(side, settings.classifier) if settings.classifier.enabled else None,
         on_progress=watch.progress or _unseen,
         key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
         clock=timing.clock,
@@ -149,7 +160,18 @@ def assemble_agent(
         ways=ways,
         lasting=lasting,
     )
-    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text)
+    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text, beside=side.spent)
+
+
+def denials_of(records: Iterable[AgentRecord]) -> Denials:
+    """The counters of denials as an earlier incarnation left them."""
+    denials = Denials()
+    for record in records:
+        if isinstance(record, ToolFinished) and record.result.denied:
+            denials.denied()
+        elif isinstance(record, ToolFinished) and record.result.ran:
+            denials.allowed()
+    return denials
 
 
 def useless_in(context: ToolContext, boot: AgentBoot) -> Callable[[AnyTool], bool]:

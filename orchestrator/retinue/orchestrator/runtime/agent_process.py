@@ -120,6 +120,7 @@ class AgentProcess:
             env=boot.env,
             redact=redactor.text,
             sandbox=use_of(files.plan.sandbox, boot),
+            settings=files.plan.settings,
         )
         self._running = asyncio.get_running_loop().create_task(loop.run())
 

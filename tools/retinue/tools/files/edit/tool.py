@@ -75,6 +75,9 @@ class Edit(Tool[EditInput, EditOutput]):
     def subject(self, args: EditInput, ctx: ToolContext) -> Subject:
         return PathSubject(paths.absolute(args.file_path, ctx), write=True)
 
+    def classifier_input(self, args: EditInput) -> str:
+        return f"{args.file_path}: {args.old_string!r} becomes {args.new_string!r}"
+
     def title(self, args: EditInput) -> str:
         return f"{'Edit' if args.old_string else 'Create'} {one_line(args.file_path)}"
 

@@ -55,6 +55,9 @@ class Write(Tool[WriteInput, WriteOutput]):
     def subject(self, args: WriteInput, ctx: ToolContext) -> Subject:
         return PathSubject(paths.absolute(args.file_path, ctx), write=True)
 
+    def classifier_input(self, args: WriteInput) -> str:
+        return f"{args.file_path}: {args.content!r}"
+
     def title(self, args: WriteInput) -> str:
         return f"Write {one_line(args.file_path)}"
 

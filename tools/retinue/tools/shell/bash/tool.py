@@ -58,6 +58,9 @@ class Bash(Tool[BashInput, BashOutput]):
 
         return display_class_of(args.command)
 
+    def classifier_input(self, args: BashInput) -> str:
+        return args.command
+
     def title(self, args: BashInput) -> str:
         return one_line(args.description or args.command)
 

@@ -98,6 +98,9 @@ class WebFetch(Tool[WebFetchInput, WebFetchOutput]):
         except ToolError:
             return NameSubject(outward=True)
 
+    def classifier_input(self, args: WebFetchInput) -> str:
+        return f"{args.url} {args.prompt}"
+
     def title(self, args: WebFetchInput) -> str:
         return f"WebFetch {one_line(args.url)}"
 

@@ -80,6 +80,9 @@ class WebSearch(Tool[WebSearchInput, WebSearchOutput]):
     def subject(self, args: WebSearchInput, ctx: ToolContext) -> Subject:
         return NameSubject(outward=True)
 
+    def classifier_input(self, args: WebSearchInput) -> str:
+        return args.query
+
     def title(self, args: WebSearchInput) -> str:
         return f"WebSearch {one_line(args.query)}"
 
