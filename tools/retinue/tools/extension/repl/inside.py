@@ -134,7 +134,8 @@ class Calls:
         self.waiting: dict[int, tuple[str, concurrent.futures.Future[str]]] = {}
 
     def ask(self, name: str, values: dict[str, Any]) -> tuple[int, concurrent.futures.Future[str]]:
-        values = json.loads(json.dumps(values, default=os.fspath))
+        text = json.dumps(values, default=os.fspath, allow_nan=False, ensure_ascii=False)
+        values = json.loads(text.encode())  # half of a surrogate pair fits into no message, and fails here
         future: concurrent.futures.Future[str] = concurrent.futures.Future()
         with self.lock:
             self.count += 1
@@ -322,6 +323,7 @@ def only_own(told: traceback.TracebackException | None) -> None:
 
 
 def shortened(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
     left_out = len(text) - MOST_TEXT
     if left_out <= 0:
         return text

@@ -179,7 +179,7 @@ class _Run:
             case Asked():
                 if frame.id in self._calls:
                     raise BadFrame("The Python process used one number for two calls.")
-                self._calls[frame.id] = asyncio.create_task(self._call(frame))
+                self._asked(frame)
             case GivenUp(id=number):
                 if number in self._calls:
                     self._calls[number].cancel()
@@ -197,16 +197,21 @@ class _Run:
         if self._output.total > MAX_OUTPUT_CHARS and not self._stopped:
             self._stop(f"it printed more than {MAX_OUTPUT_CHARS:,} characters")
 
-    async def _call(self, asked: Asked) -> None:
-        """The code gets an answer, unless it does not wait for one any more."""
+    def _asked(self, asked: Asked) -> None:
+        """What is refused is so at once: the code's time goes on meanwhile."""
         try:
             if self._stopped:
                 raise ToolError(f"Not run: the code is being stopped, since {self._stopped}.")
-            result = await self._scope.start(asked.name, asked.input)
-            text, error = _answer(result), result.is_error
+            call = self._scope.start(asked.name, asked.input)
         except ToolError as refused:
-            text, error = str(refused), True
-        self._answer(asked.id, text, error=error)
+            self._answer(asked.id, str(refused), error=True)
+        else:
+            self._calls[asked.id] = asyncio.create_task(self._call(asked.id, call))
+
+    async def _call(self, number: int, call: asyncio.Task[CallResult]) -> None:
+        """The code gets an answer, unless it does not wait for one any more."""
+        result = await call
+        self._answer(number, _text_of(result), error=result.is_error)
 
     def _answer(self, number: int, text: str, *, error: bool) -> None:
         self._process.send({"kind": "answer", "id": number, "text": text, "error": error})
@@ -238,7 +243,7 @@ class _Run:
         )
 
 
-def _answer(result: CallResult) -> str:
+def _text_of(result: CallResult) -> str:
     if not result.media:
         return result.content
     return f"{result.content}\n[{len(result.media)} images or documents of this result are not given to code.]"
