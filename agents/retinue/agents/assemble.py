@@ -9,6 +9,7 @@ from pathlib import Path
 from retinue.agents.background.keeping import Background
 from retinue.agents.boot import AgentBoot
 from retinue.agents.history import Conversation
+from retinue.agents.hooks.wiring import HookPorts, hooked
 from retinue.agents.identity import call_key
 from retinue.agents.inner import calls_of_code, wrapped
 from retinue.agents.journal import Journal
@@ -99,6 +100,14 @@ def assemble_agent(
     policy = replace(permission_policy(boot, Path(env.get("HOME", "/nonexistent"))), denials=denials_of(records))
     side = ModelSideQuery(ports.model, boot)
     store = ResultStore(results_dir(boot), redact)
+    hooks = hooked(
+        boot,
+        settings.hooks,
+        policy,
+        tool_ports.board,
+        HookPorts(tool_ports.shell, env, side, journal, store, timing.clock),
+    )
+    policy = hooks.policy
     root = Path(boot.workspace.root)
     background = Background(boot.agent, journal, background_dir(boot), boot.background_after_s)
     human, git = tool_ports.human, tool_ports.worktrees
@@ -109,7 +118,7 @@ def assemble_agent(
         root=root,
         files=FileState(conversation.seen),
         shell=tool_ports.shell,
-        board=tool_ports.board,
+        board=hooks.board,
         mail=tool_ports.mail,
         children=tool_ports.children,
         background=background,
@@ -141,6 +150,8 @@ def assemble_agent(
         tool_ports.leases,
         journal,
         store,
+        opinions=hooks.life.opinions,
+        afterwards=hooks.life.afterwards,
         classifier=ModelClassifier(side, settings.classifier) if settings.classifier.enabled else None,
         on_progress=watch.progress or _unseen,
         key_of=lambda ctx, call: call_key(boot.run, ctx.agent, conversation.turn, call.id),
@@ -160,7 +171,7 @@ def assemble_agent(
         ways=ways,
         lasting=lasting,
     )
-    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text, beside=side.spent)
+    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text, side.spent, hooks.life)
 
 
 def denials_of(records: Iterable[AgentRecord]) -> Denials:

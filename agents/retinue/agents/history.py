@@ -31,12 +31,15 @@ from retinue.agents.records import (
     BackgroundStarted,
     BlockComplete,
     HistorySnipped,
+    HooksRan,
     InnerFinished,
     InnerStarted,
     MailStored,
     MessageClosed,
     MessageWithdrawn,
+    PromptRefused,
     RequestSent,
+    SideAnswered,
     StateKept,
     StepClosed,
     ToolFinished,
@@ -89,6 +92,7 @@ class Conversation:
     last_usage       of the last request
     kept             what is kept beside the conversation, by name
     snips            about how many tokens each call of Snip freed, by its key
+    halted           why a hook wants the turn to end; None: none does
     changed_beside   something in the background may have changed files since the last step was closed
     announced        deferred tools that the model has heard of
     loaded           deferred tools whose definitions it has, in the order in which it got them
@@ -98,6 +102,7 @@ class Conversation:
         self.mailbox = mailbox or Mailbox()
         self.background = BackgroundTasks()
         self.changed_beside = False
+        self.halted: str | None = None
         self.announced: dict[str, None] = {}
         self.loaded: dict[str, None] = {}
         self.turn = 0
@@ -171,22 +176,29 @@ class Conversation:
                 self._withdraw(record)
             case StepClosed():
                 self._close_step(record)
-            case MailStored() | RequestSent() | TurnClosed():
+            case MailStored() | RequestSent() | TurnClosed() | PromptRefused():
                 self._frame(record)
-            case InnerStarted() | InnerFinished():
+            case InnerStarted() | InnerFinished() | SideAnswered():
                 self._inside(record)
-            case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | StateKept() | AgentWaits():
+            case BackgroundStarted() | BackgroundEnded() | HistorySnipped() | StateKept() | HooksRan() | AgentWaits():
                 self._beside(record)
             case _:
                 assert_never(record)
 
-    def _inside(self, record: InnerStarted | InnerFinished) -> None:
-        """The outer call is what the model hears of; what files the inner ones saw counts all the same."""
+    def _inside(self, record: InnerStarted | InnerFinished | SideAnswered) -> None:
+        """The outer call is what the model hears of; what files the inner ones saw counts all the same, and so does
+        what a question to a small model used.
+        """
+        if isinstance(record, SideAnswered):
+            self.usage += record.usage
+            return
         self._call_of(record.step, record.outer)
         if isinstance(record, InnerFinished):
             self.seen.update(record.result.seen)
 
-    def _beside(self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | StateKept | AgentWaits) -> None:
+    def _beside(
+        self, record: BackgroundStarted | BackgroundEnded | HistorySnipped | StateKept | HooksRan | AgentWaits
+    ) -> None:
         """What belongs to no message."""
         if isinstance(record, HistorySnipped):
             self._messages, freed = snipped(self._messages, record)
@@ -194,11 +206,13 @@ class Conversation:
             self.context_tokens = max(0, self.context_tokens - freed)
         elif isinstance(record, StateKept):
             self.kept[record.name] = record
+        elif isinstance(record, HooksRan):
+            self.halted = self.halted or record.halts
         elif not isinstance(record, AgentWaits):
             self.background.apply(record)
             self.changed_beside = True
 
-    def _frame(self, record: MailStored | RequestSent | TurnClosed) -> None:
+    def _frame(self, record: MailStored | RequestSent | TurnClosed | PromptRefused) -> None:
         if isinstance(record, RequestSent):
             self._ask(record)
         elif isinstance(record, TurnClosed):
@@ -318,7 +332,7 @@ class Conversation:
         if self.open is not None and (self.open.blocks or self.open.closed):
             raise InvariantBroken(f"turn {record.turn} ends in the middle of step {self.open.step}")
         self.open = None
-        self.turn, self.turn_open = record.turn, False
+        self.turn, self.turn_open, self.halted = record.turn, False, None
         self.last_turn = record
 
     def _step_of(self, step: int) -> OpenStep:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from retinue.agents.background.keeping import Background
 from retinue.agents.boot import AgentBoot, AgentStatus
+from retinue.agents.hooks.none import NoHooks
 from retinue.agents.journal import Journal
 from retinue.agents.mail.envelopes import Envelope, Receipt
 from retinue.agents.mail.mailbox import Taken
@@ -19,7 +20,7 @@ from retinue.agents.mail.render import Rendered, Spill, render
 from retinue.agents.model.messages import TextBlock, Usage
 from retinue.agents.model.port import ModelPort
 from retinue.agents.ports import BudgetPort, CheckpointPort, LedgerPort, Reservation, StatusPort
-from retinue.agents.records import MessageWithdrawn, RequestSent, TurnClosed
+from retinue.agents.records import MessageWithdrawn, PromptRefused, RequestSent, TurnClosed
 from retinue.agents.recovery import AskAgain, Complete, recovery
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Steps, Timing, Toolbox
@@ -32,7 +33,7 @@ BUDGET_AGAIN_S = 5.0
 MAIL_TOKENS = 20_000
 """Of mail in one step; what does not fit comes with later steps."""
 
-_FAILED = frozenset({"model_error", "expectation", "limit"})
+_FAILED = frozenset({"model_error", "expectation", "limit", "hook"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,10 @@ class AgentLoop:
         background: Background,
         watch: Callable[[str], None] | None = None,
         beside: Callable[[int], Usage] = _nothing_beside,
+        hooks: NoHooks | None = None,
     ) -> None:
         self._boot = boot
+        self._hooks = hooks or NoHooks()
         self._beside = beside
         self._ports = ports
         self._journal = journal
@@ -86,6 +89,7 @@ class AgentLoop:
         self._settled = asyncio.Event()
         self._begun_at = timing.clock()
         self._recovered = False
+        self._hailed = False
         self._held = False
         self._running = False
         self._work: asyncio.Task[None] | None = None
@@ -111,11 +115,13 @@ class AgentLoop:
                 finally:
                     self._settled.set()
                 if self._is_over():
+                    await self._hooks.end()
                     await self._close("since its agent ended")
                     self._standing.report("stopped", self._last_words())
                     return self._conversation.last_turn if self._has_ended() else None
                 if not self._has_work():
                     self._rest()
+                    self._hooks.rested()
                     await self._wake.wait()
         except BaseException:
             await self._close("since its agent's process ended")
@@ -128,6 +134,7 @@ class AgentLoop:
         try:
             await self._background.close(reason)
         finally:
+            await self._hooks.close()
             await self._tools.lasting.close()
 
     async def deliver(self, envelope: Envelope) -> Receipt:
@@ -186,6 +193,9 @@ class AgentLoop:
 
     async def _turns(self) -> None:
         """Until there is nothing to do, or the agent is drained."""
+        if not self._hailed and not self._drain.is_set():
+            self._hailed = True
+            await self._hooks.begin(resumed=self._conversation.step > 0)
         end = None if self._recovered else await self._recover()
         while not self._drain.is_set():
             if end is not None:
@@ -197,10 +207,20 @@ class AgentLoop:
     async def _advance(self) -> End | None:
         """One step, or why the turn ends."""
         conversation = self._conversation
+        if conversation.halted is not None:
+            return End("hook", conversation.halted)
         if conversation.phase == "idle":
             return End("shutdown") if conversation.mailbox.asked_to_end else await self._step("")
         follows = after_message(conversation.spoken, conversation.in_a_row)
+        if isinstance(follows, End) and follows.reason == "done":
+            follows = await self._rest_or_go_on(follows)
         return await self._step(follows.note) if isinstance(follows, Ask) else follows
+
+    async def _rest_or_go_on(self, end: End) -> Ask | End:
+        """Hooks may send it on, but not one that was asked to end."""
+        conversation = self._conversation
+        why = await self._hooks.end_of_turn(conversation.last_text, [t.id for t in conversation.background.running()])
+        return Ask(why) if why and not conversation.mailbox.asked_to_end else end
 
     async def _step(self, note: str) -> End | None:
         self._standing.begins()
@@ -235,6 +255,18 @@ class AgentLoop:
         )
         self._standing.report("working")
         return await self._steps.ask(self._drain.is_set)
+
+    async def _mail(self) -> Taken | End:
+        """The mail of the next step; the end of the turn when hooks leave nothing of what it would begin with."""
+        conversation = self._conversation
+        while True:
+            taken = conversation.mailbox.take(MAIL_TOKENS)
+            refused = await self._hooks.read(taken.envelopes)
+            if not refused:
+                return taken
+            await self._journal.commit(*(PromptRefused(mail=each.mail, reason=each.reason) for each in refused))
+            if conversation.phase == "idle" and not conversation.mailbox.unread:
+                return End("hook", refused[-1].reason)
 
     async def _recover(self) -> End | None:
         """Bring what a crash left open to where the usual course goes on."""

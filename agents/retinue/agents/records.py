@@ -18,6 +18,7 @@ from retinue.agents.model.messages import AssistantBlock, TextBlock, Usage, Wire
 from retinue.agents.model.port import StopReason
 from retinue.tools.execution.calls import CallResult
 from retinue.tools.hooks.runs import HookRun
+from retinue.tools.ports import SearchHit
 from retinue.tools.shell.background.ports import BackgroundTask
 
 
@@ -146,6 +147,21 @@ class StateKept(Wire):
     value: JsonValue
 
 
+class SideAnswered(Wire):
+    """A question beside the conversation, to a small model or to a provider's search: what was answered and used.
+
+    `digest` tells the question; `key` is that of its place in the budget. An empty answer: there was none.
+    """
+
+    kind: Literal["side_answered"] = "side_answered"
+    key: str
+    digest: str
+    text: str = ""
+    hits: tuple[SearchHit, ...] = ()
+    usage: Usage = Usage()
+    model: str
+
+
 class StepClosed(Wire):
     """`shortened` has, by call, what the model is shown of results that were too large all together."""
 
@@ -215,6 +231,7 @@ AgentRecord = Annotated[
     | TurnClosed
     | PromptRefused
     | HooksRan
+    | SideAnswered
     | AgentWaits,
     Field(discriminator="kind"),
 ]

@@ -105,8 +105,9 @@ class Question(BaseModel):
 class Decision:
     """allow < ask < deny; the strictest of several wins. `source` names the rule, mode or check that decided.
 
-    question  what was, or would have been, asked
-    firm      a question that only a person answers: no hook and no classifier
+    question       what was, or would have been, asked
+    firm           a question that only a person answers: no hook and no classifier
+    updated_input  of an allow: the input that it is for; it is validated and decided about like the model's own
     """
 
     behavior: Behavior
@@ -114,6 +115,7 @@ class Decision:
     source: str = ""
     question: Question | None = None
     firm: bool = False
+    updated_input: Mapping[str, JsonValue] | None = None
 
     def __or__(self, other: Decision) -> Decision:
         return max(self, other, key=lambda d: (_STRICTNESS.index(d.behavior), d.firm))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from retinue.agents.mail.envelopes import BackgroundEnd, Envelope, Receipt, ShutdownRequest, end_of
-from retinue.agents.records import AgentRecord, MailStored, RequestSent, ToolFinished, TurnClosed
+from retinue.agents.records import AgentRecord, MailStored, PromptRefused, RequestSent, ToolFinished, TurnClosed
 from retinue.agents.tokens import estimate_tokens
 
 CAPACITY = 1_000
@@ -92,6 +92,8 @@ class Mailbox:
             case RequestSent(mail=processed):
                 for mail in processed:
                     self._drop(mail)
+            case PromptRefused(mail=mail):
+                self._drop(mail)
             case ToolFinished(result=result):
                 for task in result.told:
                     self._drop(end_of(task))

@@ -212,7 +212,10 @@ class _Run:
                 guessed = opinions.guess(self._line.classifier, tool, args, self._ctx)
             if verdict is not None and verdict.behavior == "ask":
                 forced_ask = verdict.reason or forced_ask or "a hook wants to be asked"
-            await self._decide(tool, args, forced_ask, verdict, guessed)
+            decided = await self._decide(tool, args, forced_ask, verdict, guessed)
+            if decided.updated_input is not None:
+                args, why = await self._updated(tool, decided.updated_input)
+                await self._decide(tool, args, why, replace(decided, updated_input=None), None)
         finally:
             if guessed is not None:
                 guessed.cancel()
@@ -231,7 +234,7 @@ class _Run:
         forced_ask: str | None,
         verdict: Decision | None,
         guessed: asyncio.Task[Decision | None] | None,
-    ) -> None:
+    ) -> Decision:
         vouched = verdict if verdict is not None and verdict.behavior == "allow" else None
         try:
             decision = await self._line.permissions.decide(
@@ -243,6 +246,7 @@ class _Run:
         if decision.behavior != "allow":
             self._question = decision.question
             raise _Stop(decision.reason or f"Permission denied for {tool.name}.", "PermissionDenied", denied=True)
+        return decision
 
     # --- 5: lease and execution ---
 

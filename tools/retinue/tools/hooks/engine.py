@@ -6,9 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
-
-from pydantic import BaseModel, ConfigDict
+from typing import assert_never
 
 from retinue.tools.errors import RetinueError
 from retinue.tools.hooks.answers import NOTHING, Answer
@@ -18,25 +16,11 @@ from retinue.tools.hooks.config import CommandHook, HttpHook, PromptHook, Python
 from retinue.tools.hooks.events import MOST_SESSION_END_S, Event
 from retinue.tools.hooks.match import Call, concerns, fits_condition
 from retinue.tools.hooks.merge import SILENCE, Verdict, merged
-from retinue.tools.hooks.payloads import Payload
+from retinue.tools.hooks.payloads import Payload, Situation
 from retinue.tools.hooks.python import answer_of
+from retinue.tools.hooks.runs import HookRun, Outcome
 from retinue.tools.ports import SideQueryPort
 from retinue.tools.text import one_line
-
-Outcome = Literal["ok", "blocked", "failed", "timeout", "started"]
-
-
-class HookRun(BaseModel):
-    """That a hook ran: what the ledger keeps of it. `exit` is that of a command."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    outcome: Outcome
-    exit: int | None = None
-    ms: int = 0
-    problem: str = ""
-
 
 OnRan = Callable[[Event, tuple[HookRun, ...], Verdict], Awaitable[None]]
 
@@ -62,12 +46,19 @@ class Means:
 class Hooks:
     """The hooks of one agent.
 
-    on_ran   told after each event that concerned any hook, before its verdict counts
-    on_late  told what a hook says that nobody waited for
+    situation  where the agent stands; fills what a payload leaves open
+    on_ran     told after each event that concerned any hook, before its verdict counts
     """
 
-    def __init__(self, hooks: Sequence[Registered], means: Means | None, on_ran: OnRan = _unheard) -> None:
+    def __init__(
+        self,
+        hooks: Sequence[Registered],
+        means: Means,
+        situation: Callable[[], Situation] = Situation,
+        on_ran: OnRan = _unheard,
+    ) -> None:
         self._hooks = tuple(hooks)
+        self._situation = situation
         self._means = means
         self._events = frozenset(each.event for each in hooks)
         self._once: set[Registered] = set()
@@ -80,8 +71,9 @@ class Hooks:
 
     async def fire(self, payload: Payload, call: Call | None = None) -> Verdict:
         """Never raises but for cancellation; then nothing that it started is left."""
-        if payload.event not in self._events or self._means is None:
+        if payload.event not in self._events:
             return SILENCE
+        payload = payload.placed(self._situation())
         chosen = self._chosen(payload, call)
         waited = [each for each in chosen if not _runs_beside(each)]
         for each in chosen:
@@ -135,9 +127,6 @@ class Hooks:
         said = (answer.blocked or answer.reason,) if rewakes and run.exit == 2 else answer.contexts
         self._late += [text for text in said if text]
         await self.on_ran(payload.event, (run,), Verdict(messages=(answer.message,) if answer.message else ()))
-
-
-NO_HOOKS: tuple[Registered, ...] = ()
 
 
 def _runs_beside(each: Registered) -> bool:

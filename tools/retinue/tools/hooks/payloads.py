@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar, Literal
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.hooks.events import Event
 
 
-class Payload(BaseModel):
-    """What every event has.
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Who is at work, where, and how; the same for all events.
 
     session_id       one agent's whole life; a sub-agent has that of the agent that it works for
     transcript_path  the run's ledger
-    agent_id         of a sub-agent, as is `agent_type`
+    agent_id         of a sub-agent
+    agent_type       the agent's definition
     """
+
+    session_id: str = ""
+    transcript_path: str = ""
+    cwd: str = ""
+    permission_mode: str = "default"
+    agent_id: str | None = None
+    agent_type: str | None = None
+
+
+class Payload(BaseModel):
+    """What every event has; see `Situation`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     event: ClassVar[Event]
@@ -27,6 +41,11 @@ class Payload(BaseModel):
     permission_mode: str = "default"
     agent_id: str | None = None
     agent_type: str | None = None
+
+    def placed(self, situation: Situation) -> Self:
+        """With what it leaves open."""
+        fields = {name: value for name, value in asdict(situation).items() if name not in self.model_fields_set}
+        return self.model_copy(update=fields)
 
     @property
     def subjects(self) -> tuple[str, ...]:
