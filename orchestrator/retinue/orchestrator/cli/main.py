@@ -32,6 +32,7 @@ from retinue.orchestrator.cli import (
     tools,
     trust,
     up,
+    why,
 )
 from retinue.orchestrator.cli.sections import Sections, keep_examples_whole
 from retinue.tools.errors import RetinueError
@@ -92,7 +93,21 @@ def make_app() -> typer.Typer:
     run.register(app)
     control.register(app)
     # Commands that read what is on disk.
-    for module in (specs, planning, runs, logs, results, cleaning, models, clusters, doctor, explain, tools, trust):
+    for module in (
+        specs,
+        planning,
+        runs,
+        logs,
+        results,
+        cleaning,
+        models,
+        clusters,
+        doctor,
+        explain,
+        tools,
+        trust,
+        why,
+    ):
         module.register(app)
     return app
 

@@ -43,17 +43,24 @@ class Planned:
 
 def plan_spec(spec: Path, overrides: Sequence[str], model: str | None, state_dir: Path | None = None) -> Planned:
     """All that `up` decides before it makes anything. Raises SpecError."""
-    from retinue.agents.boot import RuleSet
     from retinue.orchestrator.cli.probe import check_spec_environment
-    from retinue.orchestrator.cli.trusting import brought_lines, gathered_for
-    from retinue.orchestrator.prepare import Launch, draft_plan, look_for_sandbox, open_repository
     from retinue.orchestrator.spec.load import load_spec
-    from retinue.orchestrator.workspaces.git import Git
 
     loaded = load_spec(spec, env=os.environ, overrides=overrides, model=model)
-    warnings = check_spec_environment(loaded)
+    return draft_of(loaded, state_dir, warnings=check_spec_environment(loaded))
+
+
+def draft_of(
+    loaded: LoadedSpec, state_dir: Path | None, *, written: bool = True, warnings: tuple[Problem, ...] = ()
+) -> Planned:
+    """`written`: the spec is a file, and can be part of the repository."""
+    from retinue.agents.boot import RuleSet
+    from retinue.orchestrator.cli.trusting import brought_lines, gathered_for
+    from retinue.orchestrator.prepare import Launch, draft_plan, look_for_sandbox, open_repository
+    from retinue.orchestrator.workspaces.git import Git
+
     state = runs_of(state_dir)
-    gathered = gathered_for(loaded, state, os.environ, None)
+    gathered = gathered_for(loaded, state, os.environ, None, written=written)
     given = gathered.settings(trusted=gathered.trusted)
     launch = Launch(
         run=UNNAMED_RUN,

@@ -13,7 +13,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run", ("up", "run", "resume", "send", "stop", "down")),
     ("Look", ("ps", "status", "logs", "tasks", "diff")),
     ("Finish", ("land", "clean")),
-    ("More", ("explain-command", "tools", "cluster", "model")),
+    ("More", ("why", "explain-command", "tools", "cluster", "model")),
 )
 _EXAMPLE = "Example:\n\n"
 

@@ -15,6 +15,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.asking import AtTheTerminal
+from retinue.orchestrator.cli.trusting import look, remember, store_of
+from retinue.orchestrator.settings.apply import settings_rules
+from retinue.orchestrator.settings.load import LaunchSettings
 from retinue.tools.base import Progress, ToolContext, Traits
 from retinue.tools.errors import SpecError
 from retinue.tools.execution.calls import CallResult, Lease, ToolCall
@@ -62,7 +65,8 @@ def run_call(call: Call) -> CallResult:
     folder = Path(tempfile.mkdtemp(prefix="retinue-call-"))
     kept = False
     try:
-        result = asyncio.run(_run(call, folder))
+        found = look(Path(), "head", store_of(None))
+        result = asyncio.run(_run(call, folder, found.settings(trusted=found.trusted)))
         kept = result.spilled_to is not None or bool(result.media)
     finally:
         if not kept:
@@ -70,10 +74,11 @@ def run_call(call: Call) -> CallResult:
     return result
 
 
-async def _run(call: Call, folder: Path) -> CallResult:
+async def _run(call: Call, folder: Path, given: LaunchSettings) -> CallResult:
     root = Path(os.getcwd())
-    book = RuleBook.of([call.rules], Anchors(root, Path.home()))
-    person = AtTheTerminal() if call.person else None
+    book = RuleBook.of([*settings_rules(given.settings), call.rules], Anchors(root, Path.home()))
+    store = store_of(None)
+    person = AtTheTerminal(lambda rules: remember(rules, root, store)) if call.person else None
     policy = PermissionPolicy((Rights(book, call.mode),), person=person)
     pool = assemble(builtin_tools(), denied=book.denied_tools())
     around = _Alone()
@@ -84,8 +89,9 @@ async def _run(call: Call, folder: Path) -> CallResult:
         root=root,
         files=FileState(),
         shell=KeeperShell(),
-        env=dict(os.environ),
+        env={**os.environ, **given.env},
         results_dir=folder,
+        web=given.settings.web,
         may_read=lambda tool, path: policy.may_read(tool, path),
     )
     first = [ToolCall(id=f"read{n}", name="Read", input={"file_path": str(path)}) for n, path in enumerate(call.read)]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.context import JsonOption, StateOption
-
-if TYPE_CHECKING:
-    from retinue.orchestrator.trust.launch import Gathered
-    from retinue.orchestrator.trust.store import TrustStore
 
 
 def trust(
@@ -37,10 +31,10 @@ def trust(
 
     retinue trust --show
     """
-    from retinue.orchestrator.cli.trusting import brought_lines, store_of
+    from retinue.orchestrator.cli.trusting import brought_lines, look, store_of
 
     store = store_of(state_dir)
-    found = _look(path, base, store)
+    found = look(path, base, store)
     if revoke:
         was = store.revoke(found.repository)
         output.say(f"{found.repository}: {'trusted no longer' if was else 'it was not trusted'}")
@@ -66,32 +60,6 @@ def trust(
         *(f"  {each}" for each in (brings or ("nothing that needs trust",))),
         *(f"  file {each}" for each in (sorted(found.part) if show else ())),
     )
-
-
-def _look(path: Path, base: str, store: TrustStore) -> Gathered:
-    """What the next launch there would find."""
-    from retinue.orchestrator.spec.load import load_spec
-    from retinue.orchestrator.trust.launch import SpecAt, gather
-    from retinue.orchestrator.workspaces.git import Git
-    from retinue.orchestrator.workspaces.user_repo import UserRepo
-    from retinue.tools.errors import SpecError
-
-    is_spec = path.is_file()
-    folder = (path.parent if is_spec else path).resolve()
-    loaded = load_spec(path, env=os.environ) if is_spec else None
-    kinds = [loaded.file(a.definition) for a in loaded.spec.agents.values() if "/" in a.definition] if loaded else []
-    spec = SpecAt(loaded.path, loaded.source_text, loaded.spec, tuple(kinds)) if loaded else None
-    if loaded is not None:
-        base = loaded.spec.repo.base
-
-    async def look() -> Gathered:
-        try:
-            user = await UserRepo.open(Git(), folder)
-        except SpecError:
-            return await gather(None, None, folder, os.environ, store, spec=spec)
-        return await gather(user, await user.resolve_base(base), folder, os.environ, store, spec=spec)
-
-    return asyncio.run(look())
 
 
 def register(app: typer.Typer) -> None:

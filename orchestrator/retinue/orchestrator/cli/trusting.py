@@ -113,3 +113,40 @@ def store_of(state_dir: Path | None) -> TrustStore:
     from retinue.orchestrator.trust.store import TrustStore
 
     return TrustStore.of(StateDir(state_root(os.environ, state_dir)).root)
+
+
+def look(path: Path, base: str, store: TrustStore) -> Gathered:
+    """What the next launch there would find."""
+    from retinue.orchestrator.spec.load import load_spec
+    from retinue.orchestrator.trust.launch import SpecAt, gather
+    from retinue.orchestrator.workspaces.git import Git
+    from retinue.orchestrator.workspaces.user_repo import UserRepo
+
+    is_spec = path.is_file()
+    folder = (path.parent if is_spec else path).resolve()
+    loaded = load_spec(path, env=os.environ) if is_spec else None
+    kinds = [loaded.file(a.definition) for a in loaded.spec.agents.values() if "/" in a.definition] if loaded else []
+    spec = SpecAt(loaded.path, loaded.source_text, loaded.spec, tuple(kinds)) if loaded else None
+    if loaded is not None:
+        base = loaded.spec.repo.base
+
+    async def look() -> Gathered:
+        try:
+            user = await UserRepo.open(Git(), folder)
+        except SpecError:
+            return await gather(None, None, folder, os.environ, store, spec=spec)
+        return await gather(user, await user.resolve_base(base), folder, os.environ, store, spec=spec)
+
+    return asyncio.run(look())
+
+
+def remember(rules: tuple[str, ...], folder: Path, store: TrustStore) -> None:
+    """The `always` of a person: kept in the local settings; what was trusted before is trusted with them."""
+    from retinue.orchestrator.settings.remember import remember_rules
+
+    before = look(folder, "head", store)
+    path = remember_rules(before.root, rules)
+    if before.trusted:
+        after = look(folder, "head", store)
+        store.record(after.repository, after.part, date.today().isoformat())
+    output.note(f"kept in {path}")

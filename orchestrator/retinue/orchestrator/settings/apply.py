@@ -11,6 +11,7 @@ from retinue.orchestrator.settings.load import LaunchSettings
 from retinue.orchestrator.spec.model import TeamSpec
 from retinue.tools.errors import SpecError
 from retinue.tools.permissions.decide import Mode
+from retinue.tools.permissions.rules import RuleTexts
 from retinue.tools.settings.model import Settings
 
 
@@ -59,6 +60,14 @@ def rule_sets(settings: Settings, spec: RuleSet, cli: RuleSet) -> tuple[RuleSet,
     if settings.only_policy:
         own = tuple(each.model_copy(update={"allow": ()}) for each in own)
     return (*given, *own)
+
+
+def settings_rules(settings: Settings) -> tuple[RuleTexts, ...]:
+    """The rules of settings alone, for whoever has no plan."""
+    return tuple(
+        RuleTexts(each.source, each.allow, each.ask, each.deny, Path(each.base) if each.base is not None else None)
+        for each in settings.rules
+    )
 
 
 def tools_env(given: LaunchSettings, own: Mapping[str, str]) -> dict[str, str]:

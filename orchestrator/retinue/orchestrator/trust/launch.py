@@ -26,6 +26,7 @@ class Gathered:
 
     brought: Brought
     places: UserPlaces
+    root: Path
     repository: Path
     part: Mapping[str, bytes]
     standing: Standing
@@ -74,7 +75,7 @@ async def gather(
     if spec is not None and mine is not None and mine in brought.known and user is not None:
         part[mine] = spec.text.encode("utf-8", "surrogateescape")
         grants = spec_grants(spec.spec)
-    return Gathered(brought, UserPlaces.of(env), repository, part, store.standing(repository, part), flag, grants)
+    return Gathered(brought, UserPlaces.of(env), root, repository, part, store.standing(repository, part), flag, grants)
 
 
 async def _with_imports(brought: Brought, user: UserRepo | None, base: Base | None, root: Path) -> Brought:

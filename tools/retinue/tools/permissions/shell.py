@@ -122,7 +122,8 @@ def _open_question(case: CommandCase, verdict: Verdict, mode: Mode) -> Decision:
     more = f" and {len(reasons) - _SHOWN_REASONS} more" if len(reasons) > _SHOWN_REASONS else ""
     why = f" ({'; '.join(reasons[:_SHOWN_REASONS])}{more})" if reasons else ""
     text = f"no rule allows it, and the mode {mode} does not{why}"
-    return _asked(verdict, text, f"mode {mode}", suggested_rules(verdict) or (), firm=False)
+    suggestions = () if mode == "plan" else suggested_rules(verdict) or ()
+    return _asked(verdict, text, f"mode {mode}", suggestions, firm=False)
 
 
 def _asked(

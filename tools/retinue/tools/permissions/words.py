@@ -29,8 +29,9 @@ def denial_text(tool: AnyTool, subject: Subject, verdict: Decision, books: Itera
 
 
 def with_question(tool: AnyTool, subject: PathSubject | NameSubject, verdict: Decision, root: Path) -> Decision:
-    """What a person would be asked. No rule helps against a deny or ask rule, or for a protected path."""
-    helps = verdict.behavior != "allow" and verdict.source.startswith(("mode ", "workspace boundary"))
+    """What a person would be asked. No rule helps against another rule, in the mode plan, or for a protected path."""
+    by_mode = verdict.source.startswith("mode ") and verdict.source != "mode plan"
+    helps = verdict.behavior != "allow" and (by_mode or verdict.source == "workspace boundary")
     if not helps and verdict.behavior != "ask":
         return verdict
     rules = (suggestion(tool, subject, root),) if helps else ()
