@@ -20,7 +20,7 @@ def lines(*each: str) -> str:
     return "\n".join(each)
 
 
-STUBBORN = "while True:\n  try:\n    time.sleep(60)\n  except BaseException: pass"
+STUBBORN = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(60)"
 
 
 async def alone(args: Words, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Said]:
