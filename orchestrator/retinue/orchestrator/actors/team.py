@@ -23,8 +23,11 @@ from retinue.orchestrator.runtime.wire import (
     HumanMail,
     Order,
     OrderDone,
+    PeerList,
     ReserveAsk,
     ResolveAsk,
+    SideAsk,
+    SideUsed,
     TaskFound,
     TaskList,
     UpdateAsk,
@@ -98,6 +101,9 @@ class TeamActor:
     async def list_tasks(self) -> bytes:
         return pack(TaskList(tasks=await (await self._service()).list_tasks()))
 
+    async def peers(self, agent: str) -> bytes:
+        return pack(PeerList(peers=await (await self._service()).peers(agent)))
+
     async def resolve(self, data: bytes) -> bytes:
         wish = unpack(ResolveAsk, data)
         return pack(await (await self._service()).resolve(wish.agent, wish.to))
@@ -117,6 +123,15 @@ class TeamActor:
         wish = unpack(ReserveAsk, data)
         service = await self._service()
         return pack(await service.reserve(wish.agent, wish.step, wish.model, wish.tokens, wish.settled))
+
+    async def reserve_side(self, data: bytes) -> bytes:
+        wish = unpack(SideAsk, data)
+        return pack(await (await self._service()).reserve_side(wish.agent, wish.key, wish.model, wish.tokens))
+
+    async def settle_side(self, data: bytes) -> bytes:
+        told = unpack(SideUsed, data)
+        await (await self._service()).settle_side(told.agent, told.key, told.model, told.used)
+        return b""
 
     async def report(self, data: bytes) -> bytes:
         await (await self._service()).report(unpack(AgentStatus, data))

@@ -20,14 +20,18 @@ from retinue.orchestrator.runtime.wire import (
     ChildFound,
     ChildWait,
     CreateAsk,
+    PeerList,
     ReserveAsk,
     ResolveAsk,
+    SideAsk,
+    SideUsed,
     TaskFound,
     TaskList,
     UpdateAsk,
 )
 from retinue.orchestrator.team.board import Submission
 from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChange, TaskDraft, TaskView
+from retinue.tools.team.crew_ports import PeerView
 
 DELIVERY_S = 45.0
 """Longer than the team itself looks for a process to deliver to."""
@@ -76,6 +80,16 @@ class TeamLink:
     async def reserve(self, agent: str, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
         question = ReserveAsk(agent=agent, step=step, model=model, tokens=tokens, settled=settled)
         return unpack(Reservation, await self._ask("reserve", question))
+
+    async def peers(self, agent: str) -> tuple[PeerView, ...]:
+        return unpack(PeerList, await self._call("peers", agent)).peers
+
+    async def reserve_side(self, agent: str, key: str, model: str, tokens: int) -> Reservation:
+        question = SideAsk(agent=agent, key=key, model=model, tokens=tokens)
+        return unpack(Reservation, await self._ask("reserve_side", question))
+
+    async def settle_side(self, agent: str, key: str, model: str, used: Usage) -> None:
+        await self._ask("settle_side", SideUsed(agent=agent, key=key, model=model, used=used))
 
     async def report(self, status: AgentStatus) -> None:
         await self._ask("report", status)

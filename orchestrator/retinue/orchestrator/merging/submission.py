@@ -54,7 +54,7 @@ def place_of(workspace: Workspace) -> Place:
         ) from None
 
 
-def _own_repository(kind: str, place: Place) -> str:
+def own_repository(kind: str, place: Place) -> str:
     """Defines `refuse`, and refuses unless git works on the agent's own repository: git searches upwards for one."""
     admin, worktree, pointer = (shlex.quote(str(p)) for p in (place.admin, place.worktree, place.worktree / ".git"))
     write = f"printf 'gitdir: %s\\n' {admin} > {pointer}"
@@ -85,7 +85,7 @@ class Handed:
 def submission_script(message: str, place: Place) -> str:
     """A bash script for the agent's worktree: commit in the agent's name, then say branch and commit."""
     return (
-        _own_repository("submission", place)
+        own_repository("submission", place)
         + _PRELUDE
         + f"""\
 how=unchanged
@@ -137,7 +137,7 @@ def sync_with_tip(tip: str, place: Place, *, base: str, last_merged: str | None)
     if settled == tip:
         return None
     return Sync(
-        _own_repository("sync", place)
+        own_repository("sync", place)
         + f"""\
 left() {{ printf '\\nretinue-sync: left %s\\n' "$1"; exit 0; }}
 head=$(git rev-parse --verify --quiet HEAD) || left 'unborn'

@@ -31,8 +31,10 @@ from retinue.orchestrator.runtime.agent_side import (
     TeamBudget,
     TeamChildren,
     TeamMail,
+    TeamPeers,
     TeamStatus,
 )
+from retinue.orchestrator.runtime.beside import AgentWorktrees
 from retinue.orchestrator.runtime.confined import Shells
 from retinue.orchestrator.runtime.port import AgentOutcome, TeamApi, Unreachable
 from retinue.orchestrator.sandboxing import use_of
@@ -99,6 +101,7 @@ class AgentProcess:
         shell = OwnShell(await shells.of_agent(boot), f"{boot.run}/{boot.agent}")
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
+        worktrees = AgentWorktrees(boot, as_agent, owner) if owner is not None else None
         self._loop = loop = assemble_agent(
             boot,
             history,
@@ -115,6 +118,8 @@ class AgentProcess:
                 board=TeamBoard(boot, self._team, as_agent, owner, merges=files.plan.strategy != "none"),
                 mail=TeamMail(boot, self._team, self._straight),
                 children=TeamChildren(boot, self._team),
+                worktrees=worktrees,
+                peers=TeamPeers(boot, self._team),
             ),
             Facts(date=files.plan.day, platform=platform.platform(terse=True)),
             env=boot.env,

@@ -40,6 +40,7 @@ from retinue.tools.ports import (
     TaskDraft,
     TaskView,
 )
+from retinue.tools.team.crew_ports import PeerView
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -239,6 +240,17 @@ class TeamChildren:
 
 
 @dataclass(slots=True)
+class TeamPeers:
+    """Implements `PeersPort`: the agents of this run, as the team knows them."""
+
+    boot: AgentBoot
+    team: TeamApi
+
+    async def peers(self) -> tuple[PeerView, ...]:
+        return await patiently(lambda: self.team.peers(self.boot.agent))
+
+
+@dataclass(slots=True)
 class TeamBudget:
     """Implements `BudgetPort`; a team that cannot be reached grants nothing, and the agent waits for it."""
 
@@ -250,6 +262,15 @@ class TeamBudget:
             return await patiently(lambda: self.team.reserve(self.boot.agent, step, model, tokens, settled))
         except Unreachable as error:
             raise EnvironmentProblem(f"the team cannot be reached: {error}") from error
+
+    async def reserve_side(self, key: str, model: str, tokens: int) -> Reservation:
+        try:
+            return await patiently(lambda: self.team.reserve_side(self.boot.agent, key, model, tokens))
+        except Unreachable as error:
+            raise EnvironmentProblem(f"the team cannot be reached: {error}") from error
+
+    async def settle_side(self, key: str, model: str, used: Usage) -> None:
+        await patiently(lambda: self.team.settle_side(self.boot.agent, key, model, used))
 
 
 @dataclass(slots=True)

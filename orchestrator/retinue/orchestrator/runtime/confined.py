@@ -10,6 +10,7 @@ from retinue.agents.boot import AgentBoot
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.sandboxing import agent_policy, policy_of_checks
 from retinue.orchestrator.scheduling.flock import WorkspaceLock, workspace_key
+from retinue.orchestrator.workspaces.facts import RunPaths
 from retinue.tools.shell.runner import KeeperShell
 from retinue.tools.shell.sandbox.confine import confinement
 from retinue.tools.shell.sandbox.ground import unmake
@@ -33,7 +34,10 @@ class Shells:
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_agent(self, boot: AgentBoot) -> KeeperShell:
-        return await self._shell(agent_policy(self.files.plan.sandbox, await asyncio.to_thread(_really, boot)))
+        really = await asyncio.to_thread(_really, boot)
+        beside = RunPaths(Path(really.run_dir)).beside(boot.agent)
+        await asyncio.to_thread(beside.mkdir, 0o700, parents=True, exist_ok=True)
+        return await self._shell(agent_policy(self.files.plan.sandbox, really))
 
     async def of_checks(self) -> KeeperShell:
         plan = self.files.plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from retinue.agents.model.messages import Usage, Wire
 from retinue.tools.ports import ChildOutcome, ChildRequest, TaskChange, TaskDraft, TaskView
+from retinue.tools.team.crew_ports import PeerView
 
 
 class CreateAsk(Wire):
@@ -28,6 +29,10 @@ class TaskFound(Wire):
 
 class TaskList(Wire):
     tasks: tuple[TaskView, ...]
+
+
+class PeerList(Wire):
+    peers: tuple[PeerView, ...]
 
 
 class ResolveAsk(Wire):
@@ -56,6 +61,20 @@ class ReserveAsk(Wire):
     model: str
     tokens: int
     settled: Usage
+
+
+class SideAsk(Wire):
+    agent: str
+    key: str
+    model: str
+    tokens: int
+
+
+class SideUsed(Wire):
+    agent: str
+    key: str
+    model: str
+    used: Usage
 
 
 class HumanMail(Wire):

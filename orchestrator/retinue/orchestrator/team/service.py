@@ -42,12 +42,14 @@ from retinue.orchestrator.team.ending import (
 )
 from retinue.orchestrator.team.merges import MergePort
 from retinue.orchestrator.team.nudges import about_background, reminder
+from retinue.orchestrator.team.peers import peers_of
 from retinue.orchestrator.team.post import Post
 from retinue.orchestrator.team.state import MemberState
 from retinue.orchestrator.team.supervision import RestartPolicy
 from retinue.orchestrator.team.uptime import Uptime
 from retinue.tools.errors import EnvironmentProblem
 from retinue.tools.ports import ChildOutcome, ChildRequest, TaskAnswer, TaskChange, TaskDraft, TaskView
+from retinue.tools.team.crew_ports import PeerView
 
 log = logging.getLogger(__name__)
 
@@ -231,6 +233,9 @@ class TeamService:
     async def resolve(self, agent: str, to: str) -> Resolved:
         return self.post.resolve(agent, to)
 
+    async def peers(self, agent: str) -> tuple[PeerView, ...]:
+        return peers_of(agent, self.core.state.members.values(), lambda peer: self.crew.station(peer).status)
+
     async def deliver(self, envelope: Envelope) -> Receipt:
         return await self.post.deliver(envelope)
 
@@ -245,11 +250,23 @@ class TeamService:
 
     async def reserve(self, agent: str, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
         self.budget.settle(agent, step - 1, model, settled)
+        elapsed, own_elapsed = self._elapsed(agent)
+        return await self._told_once(agent, self.budget.reserve(agent, step, model, tokens, elapsed, own_elapsed))
+
+    async def reserve_side(self, agent: str, key: str, model: str, tokens: int) -> Reservation:
+        elapsed, own_elapsed = self._elapsed(agent)
+        return await self._told_once(agent, self.budget.reserve_side(agent, key, model, tokens, elapsed, own_elapsed))
+
+    async def settle_side(self, agent: str, key: str, model: str, used: Usage) -> None:
+        self.budget.settle_side(agent, key, model, used)
+
+    def _elapsed(self, agent: str) -> tuple[float, float]:
+        """How long the run, and the agent, have been there."""
         now = self.core.now()
         starts = self.core.state.members[agent].starts
-        elapsed = self._uptime.since(self._started_at, now)
-        own_elapsed = self._uptime.since(starts[0], now) if starts else 0.0
-        answer = self.budget.reserve(agent, step, model, tokens, elapsed, own_elapsed)
+        return self._uptime.since(self._started_at, now), self._uptime.since(starts[0], now) if starts else 0.0
+
+    async def _told_once(self, agent: str, answer: Reservation) -> Reservation:
         if not answer.ok and answer.text not in self._spent:
             self._spent.add(answer.text)
             await self.core.record(BudgetSpent(scope=agent, text=answer.text))

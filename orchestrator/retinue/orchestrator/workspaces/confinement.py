@@ -49,19 +49,20 @@ class Terms:
 
 
 def worktree_policy(ground: Ground, agent: str, worktree: Path, repository: Path, terms: Terms) -> SandboxPolicy:
-    """An agent in its worktree, which belongs to its own bare repository.
+    """An agent in its worktree, which belongs to its own bare repository, and in those that it makes beside it.
 
     A mechanism that cannot protect something in a folder without closing the folder protects nothing in these two: work
     would be impossible, nobody reads settings from an agent's worktree, and our git compares an agent's repository with
     what we wrote before it runs there.
     """
+    beside = RunPaths(ground.run).beside(agent)
     if not ground.fine:
-        return _policy(ground, agent, terms, writable=(worktree, repository), protected=())
+        return _policy(ground, agent, terms, writable=(worktree, repository, beside), protected=())
     return _policy(
         ground,
         agent,
         terms,
-        writable=(worktree, repository, *(repository / name for name in OWN_FOLDERS)),
+        writable=(worktree, repository, beside, *(repository / name for name in OWN_FOLDERS)),
         protected=(*_protected_in(worktree), *(repository / name for name in OWN_CONFIGURATION)),
     )
 

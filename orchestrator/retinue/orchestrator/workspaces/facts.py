@@ -72,6 +72,10 @@ class RunPaths:
     def worktree(self, agent: str) -> Path:
         return self.worktrees / agent
 
+    def beside(self, agent: str) -> Path:
+        """The folder of the worktrees that an agent makes beside its own."""
+        return self.run_dir / "beside" / agent
+
     def index(self, name: str) -> Path:
         return self.own / "index" / name
 
