@@ -181,7 +181,7 @@ def _handler(raw: Mapping[str, JsonValue], place: str) -> Handler:
         handler = _HANDLER.validate_python(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        key = ".".join(str(part) for part in first["loc"] if part not in _KIND_SHOWN)
+        key = ".".join(str(part) for part in first["loc"][1:])  # the first says which kind
         raise SpecError(f"{place}{'.' if key else ''}{key}: {first['msg']}") from None
     if handler.condition is not None:
         try:

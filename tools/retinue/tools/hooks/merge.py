@@ -45,7 +45,7 @@ SILENCE = Verdict()
 def merged(answers: Sequence[tuple[str, Answer]]) -> Verdict:
     """Answers with the names of their hooks, in the order of the settings."""
     decisions = [
-        Decision(each.decision, each.reason or f"the {name} says {each.decision}", name)
+        Decision(each.decision, each.reason or f"{name} says {each.decision}", name)
         for name, each in answers
         if each.decision is not None
     ]
