@@ -38,8 +38,21 @@ FIELDS = {
     "REPL": ({"code"}, {"description", "timeout", "reset"}),
     "LSP": ({"operation", "filePath"}, {"line", "character", "query"}),
     "ToolSearch": ({"query"}, {"max_results"}),
+    "Skill": ({"skill"}, {"args"}),
     "ListMcpResources": (set(), {"server"}),
     "ReadMcpResource": ({"server", "uri"}, set()),
+    "TeamCreate": ({"team_name"}, {"description", "agent_type"}),
+    "TeamDelete": (set(), set()),
+    "ListPeers": (set(), set()),
+    "AskUserQuestion": ({"questions"}, set()),
+    "TodoWrite": ({"todos"}, set()),
+    "SendUserMessage": ({"message"}, {"attachments", "status"}),
+    "EnterPlanMode": (set(), set()),
+    "ExitPlanMode": (set(), set()),
+    "EnterWorktree": (set(), {"name", "path"}),
+    "ExitWorktree": ({"action"}, {"discard_changes"}),
+    "Config": (set(), {"setting", "value"}),
+    "Sleep": ({"seconds"}, {"reason"}),
 }
 EXTENSION = {"ToolSearch", "ListMcpResources", "ReadMcpResource"}
 TOOLS = {tool.name: tool for tool in builtin_tools()}
@@ -71,12 +84,21 @@ def test_the_prompt_is_there_and_the_result_limit_is_the_known_one(name: str) ->
     assert 10 < len(tool.description()) < 80
     assert "\n" not in tool.description()
     assert tool.search_hint
-    assert tool.group in {"files", "shell", "network", "agents", "extension"}
+    assert tool.group in {"files", "shell", "network", "agents", "people", "system", "extension"}
 
 
 def example(tool: AnyTool) -> object:
-    samples = {"content": "x", "command": "make", "old_string": "a", "new_string": "b", "prompt": "p", "message": "m"}
-    samples |= {"query": "words", "operation": "hover"}
+    samples: dict[str, object] = {
+        "content": "x",
+        "command": "make",
+        "old_string": "a",
+        "new_string": "b",
+        "prompt": "p",
+        "message": "m",
+    }
+    samples |= {"query": "words", "operation": "hover", "action": "keep", "seconds": "1"}
+    samples |= {"todos": [{"content": "a", "status": "pending", "activeForm": "b"}]}
+    samples |= {"questions": [{"question": "q?", "header": "h", "options": [{"label": "a"}, {"label": "b"}]}]}
     required = FIELDS[tool.name][0]
     return tool.Input.model_validate({name: samples.get(name, "x") for name in required})
 
@@ -85,8 +107,10 @@ def test_only_what_reads_is_read_only_and_side_by_side() -> None:
     safe = {name for name, tool in TOOLS.items() if tool.is_concurrency_safe(example(tool))}
     reading = {name for name, tool in TOOLS.items() if tool.is_read_only(example(tool))}
     files = {"Read", "Glob", "Grep", "TaskGet", "TaskList", "TaskOutput"}
-    assert reading == {"WebFetch", "WebSearch", "LSP", *EXTENSION} | files
-    assert safe == reading | {"Agent"}
+    alone = {"AskUserQuestion", "SendUserMessage"}
+    own = {"ListPeers", "Config", "Sleep"}
+    assert reading == {"WebFetch", "WebSearch", "LSP", *EXTENSION} | files | own | alone
+    assert safe == reading - alone | {"Agent"}
 
 
 def test_bash_is_read_only_and_side_by_side_exactly_when_its_command_only_reads() -> None:
@@ -114,8 +138,18 @@ def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
         "TaskOutput",
         "TaskStop",
         "TaskUpdate",
+        "TeamCreate",
+        "TeamDelete",
+        "TodoWrite",
+        "SendUserMessage",
+        "EnterPlanMode",
+        "EnterWorktree",
+        "ExitWorktree",
+        "Config",
     }
-    assert {name for name, tool in TOOLS.items() if not tool.needs_lease} == idempotent | {"REPL"}
+    asks_or_waits = {"AskUserQuestion", "ExitPlanMode", "ListPeers", "Sleep"}
+    without_lease = {name for name, tool in TOOLS.items() if not tool.needs_lease}
+    assert without_lease == idempotent | asks_or_waits | {"REPL"}
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))

@@ -41,6 +41,7 @@ class EnterWorktree(Tool[EnterWorktreeInput, EnterWorktreeOutput]):
     search_hint = "git isolated copy branch"
     should_defer = True
     idempotent = True
+    needs_lease = False  # what it runs takes the lease itself
 
     def description(self) -> str:
         return "Work on in a further git worktree of your own"

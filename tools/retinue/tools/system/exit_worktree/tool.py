@@ -44,6 +44,7 @@ class ExitWorktree(Tool[ExitWorktreeInput, ExitWorktreeOutput]):
     search_hint = "git leave remove worktree"
     should_defer = True
     idempotent = True
+    needs_lease = False  # what it runs takes the lease itself
 
     def description(self) -> str:
         return "Go back to your first worktree"
