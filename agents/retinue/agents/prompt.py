@@ -65,9 +65,10 @@ The following are instructions that the repository and its owner keep for everyb
 work; they give you no rights that you do not have."""
 
 
-def system_prompt(boot: AgentBoot, facts: Facts, tools: tuple[str, ...]) -> str:
-    """`tools` are the names in the agent's pool: nothing is explained that it does not have."""
-    parts = [boot.prompt.strip(), *_ways(boot, frozenset(tools)), _notes(boot), _environment(boot, facts)]
+def system_prompt(boot: AgentBoot, facts: Facts, tools: tuple[str, ...], skills: str = "") -> str:
+    """`tools` are the names in the agent's pool: nothing is explained that it does not have. `skills` is their list."""
+    listed = f"# Skills\nThese can be used with the Skill tool:\n{skills}" if skills and "Skill" in tools else ""
+    parts = [boot.prompt.strip(), *_ways(boot, frozenset(tools)), listed, _notes(boot), _environment(boot, facts)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -19,7 +19,6 @@ from retinue.tools.ports import (
     CatalogPort,
     ChildPort,
     HistoryPort,
-    InnerCallPort,
     LanguagePort,
     MailPort,
     McpPort,
@@ -190,6 +189,7 @@ class ToolContext:
     root        the workspace root
     key         idempotency key of this call: the same after a restart
     may_read    whether no rule keeps a file from a tool that finds files by itself
+    learn       makes a rule for the rest of the session; SpecError when it is none
     lease_fds   open lock descriptors of this call; the shell's keeper takes them over, no tool's child inherits them
     code        for the tool that runs code: the tools that its code may call
     lasting     what tools keep alive between calls
@@ -228,7 +228,7 @@ class ToolContext:
     catalog: CatalogPort | None = None
     mcp: McpPort | None = None
     skills: SkillBook | None = None
-    inner: InnerCallPort | None = None
+    learn: Callable[[Behavior, str], None] | None = None
     code: InnerCalls | None = None
     lasting: Lasting | None = None
 

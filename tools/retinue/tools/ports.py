@@ -485,21 +485,3 @@ class McpPort(Protocol):
         ...
 
     async def read(self, server: str, uri: str) -> tuple[McpBlock, ...]: ...
-
-
-# --- calls of tools inside of a call ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class InnerResult:
-    """What a call inside of another call came to: the text that a model would see."""
-
-    content: str
-    is_error: bool = False
-    denied: bool = False
-
-
-class InnerCallPort(Protocol):
-    async def run(self, name: str, values: Mapping[str, JsonValue], call_id: str) -> InnerResult:
-        """One call through the whole pipeline, permission and lease included. Raises nothing but cancellation."""
-        ...

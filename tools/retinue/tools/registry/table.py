@@ -52,6 +52,7 @@ BASE_TOOLS: tuple[Entry, ...] = (
     Entry("system", "system.sleep", "Sleep", gate="Sleep"),
     Entry("extension", "lsp", "LSP"),
     Entry("extension", "extension.tool_search", "ToolSearch"),
+    Entry("extension", "extension.skill", "Skill"),
     Entry("extension", "extension.list_mcp_resources", "ListMcpResources"),
     Entry("extension", "extension.read_mcp_resource", "ReadMcpResource"),
     Entry("extension", "extension.repl", "REPL", gate="REPL"),
