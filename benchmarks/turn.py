@@ -92,6 +92,12 @@ class Rich:
     async def reserve(self, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
         return Reservation(ok=True)
 
+    async def reserve_side(self, key: str, model: str, tokens: int) -> Reservation:
+        return Reservation(ok=True)
+
+    async def settle_side(self, key: str, model: str, used: Usage) -> None:
+        return
+
 
 class Clean:
     async def checkpoint(self) -> str | None:

@@ -127,10 +127,17 @@ class Purse:
 
     refusals: list[str] = field(default_factory=list)
     asked: list[tuple[int, int, Usage]] = field(default_factory=list)
+    settled: list[tuple[str, str, Usage]] = field(default_factory=list)
 
     async def reserve(self, step: int, model: str, tokens: int, settled: Usage) -> Reservation:
         self.asked.append((step, tokens, settled))
         return Reservation(ok=False, text=self.refusals.pop(0)) if self.refusals else Reservation(ok=True)
+
+    async def reserve_side(self, key: str, model: str, tokens: int) -> Reservation:
+        return await self.reserve(0, model, tokens, Usage())
+
+    async def settle_side(self, key: str, model: str, used: Usage) -> None:
+        self.settled.append((key, model, used))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from retinue.agents.own.ways import ways_of
 from retinue.agents.own.worktrees import WorktreeGit
 from retinue.agents.prompt import Facts, system_prompt
 from retinue.agents.records import AgentRecord, ToolFinished
-from retinue.agents.side_query import ModelSideQuery
+from retinue.agents.side import SideQuestions
 from retinue.agents.snip import OwnHistory
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Timing, Toolbox
@@ -33,7 +33,16 @@ from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.classifier import ModelClassifier
 from retinue.tools.permissions.denials import Denials
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
-from retinue.tools.ports import BoardPort, ChildPort, MailPort, McpPort, ShellPort
+from retinue.tools.ports import (
+    BoardPort,
+    ChildPort,
+    LanguagePort,
+    MailPort,
+    McpPort,
+    SearchProvider,
+    ServerSearchPort,
+    ShellPort,
+)
 from retinue.tools.registry.builtin import builtin_tools
 from retinue.tools.registry.deferral import SEARCH_TOOL
 from retinue.tools.registry.filters import PoolFilter, PoolMode
@@ -47,7 +56,10 @@ from retinue.tools.team.crew_ports import PeersPort, TeamAdminPort
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """What an agent's tools ask of their surroundings. None: this agent has no such thing."""
+    """What an agent's tools ask of their surroundings. None: this agent has no such thing.
+
+    search  makes what searches the web, given the search that the model's provider may have itself
+    """
 
     leases: LeasePort
     shell: ShellPort
@@ -59,6 +71,8 @@ class ToolPorts:
     worktrees: WorktreeGit | None = None
     peers: PeersPort | None = None
     team_admin: TeamAdminPort | None = None
+    languages: LanguagePort | None = None
+    search: Callable[[ServerSearchPort], SearchProvider | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +112,9 @@ def assemble_agent(
     standing = Standing(boot, conversation, ports.status, lasting.alive)
     journal = Journal(ports.ledger, conversation, standing.blocked, sleep=timing.sleep)
     policy = replace(permission_policy(boot, Path(env.get("HOME", "/nonexistent"))), denials=denials_of(records))
-    side = ModelSideQuery(ports.model, boot)
+    side = SideQuestions(
+        boot, ports.model, ports.budget, journal, clock=timing.clock, sleep=timing.sleep, chance=timing.chance
+    )
     store = ResultStore(results_dir(boot), redact)
     hooks = hooked(
         boot,
@@ -133,6 +149,8 @@ def assemble_agent(
         team_admin=tool_ports.team_admin,
         lasting=lasting,
         side=side,
+        search=tool_ports.search(side) if tool_ports.search is not None else None,
+        languages=tool_ports.languages,
         web=settings.web,
     )
     context = ways.into(context)
@@ -171,7 +189,7 @@ def assemble_agent(
         ways=ways,
         lasting=lasting,
     )
-    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text, side.spent, hooks.life)
+    return AgentLoop(boot, ports, journal, standing, toolbox, timing, background, watch.text, hooks.life)
 
 
 def denials_of(records: Iterable[AgentRecord]) -> Denials:

@@ -83,6 +83,7 @@ class AgentBoot(Wire):
 
     member              the name in the spec whose part of it counts for this agent: its own, or for a sub-agent its
                         ancestor's
+    small_model         for small questions beside the conversation; empty: its own
     extra_dirs          folders beside the workspace that it may work in
     notes               what the repository and its user tell every agent, as in CLAUDE.md
     background_after_s  how long a command may block a turn before it goes on in the background; None: to its time-out
@@ -101,6 +102,7 @@ class AgentBoot(Wire):
     description: str
     prompt: str
     model: str
+    small_model: str = ""
     max_tokens: int = 8_000
     roster: tuple[Peer, ...] = ()
     tools: ToolFilter = ToolFilter()

@@ -17,7 +17,7 @@ from retinue.agents.journal import Journal
 from retinue.agents.mail.envelopes import Envelope, Receipt
 from retinue.agents.mail.mailbox import Taken
 from retinue.agents.mail.render import Rendered, Spill, render
-from retinue.agents.model.messages import TextBlock, Usage
+from retinue.agents.model.messages import TextBlock
 from retinue.agents.model.port import ModelPort
 from retinue.agents.ports import BudgetPort, CheckpointPort, LedgerPort, Reservation, StatusPort
 from retinue.agents.records import MessageWithdrawn, PromptRefused, RequestSent, TurnClosed
@@ -47,11 +47,6 @@ class AgentPorts:
     checkpoint: CheckpointPort
 
 
-def _nothing_beside(step: int) -> Usage:
-    del step
-    return Usage()
-
-
 class AgentLoop:
     """One incarnation of one agent. `run` once; the other methods may be called from anywhere on its event loop."""
 
@@ -65,12 +60,10 @@ class AgentLoop:
         timing: Timing,
         background: Background,
         watch: Callable[[str], None] | None = None,
-        beside: Callable[[int], Usage] = _nothing_beside,
         hooks: NoHooks | None = None,
     ) -> None:
         self._boot = boot
         self._hooks = hooks or NoHooks()
-        self._beside = beside
         self._ports = ports
         self._journal = journal
         self._conversation = journal.conversation
@@ -319,9 +312,9 @@ class AgentLoop:
         tokens = known + input_tokens + self._steps.output_tokens()
         while True:
             try:
-                step = conversation.step + 1
-                used = conversation.last_usage + self._beside(step)
-                return await self._ports.budget.reserve(step, self._boot.model, tokens, used)
+                return await self._ports.budget.reserve(
+                    conversation.step + 1, self._boot.model, tokens, conversation.last_usage
+                )
             except RetinueError as error:
                 self._standing.report("waiting", f"for its budget: {error}")
                 await self._pause(BUDGET_AGAIN_S)

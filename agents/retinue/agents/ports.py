@@ -31,6 +31,14 @@ class BudgetPort(Protocol):
         """One question per request: what the last one used, and whether `tokens` more are there. Fails closed."""
         ...
 
+    async def reserve_side(self, key: str, model: str, tokens: int) -> Reservation:
+        """The same for a request beside the conversation. `key` is its own within the agent."""
+        ...
+
+    async def settle_side(self, key: str, model: str, used: Usage) -> None:
+        """What that request used, and that it is over."""
+        ...
+
 
 class StatusPort(Protocol):
     def report(self, status: AgentStatus) -> None:

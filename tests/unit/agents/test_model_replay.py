@@ -24,7 +24,7 @@ from retinue.agents.model.port import (
     StreamEvent,
     TextDelta,
 )
-from retinue.agents.model.replay import RecordedAnswer, ReplayModel
+from retinue.agents.model.replay import RecordedAnswer, RecordedSide, ReplayModel
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,6 +44,9 @@ class Recorded:
 
     def answers(self, agent: str) -> Sequence[RecordedAnswer]:
         return self._answers if agent == "a" else ()
+
+    def sides(self, agent: str) -> Sequence[RecordedSide]:
+        return ()
 
 
 async def answer(

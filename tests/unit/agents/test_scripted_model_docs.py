@@ -15,9 +15,10 @@ from retinue.agents.model.messages import (
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
+    Wire,
 )
 from retinue.agents.model.port import BlockDone, Broken, ModelRequest, StreamEvent
-from retinue.agents.model.script import Fail, Matcher, Pace, Script, ScriptTurn, UsageOverride
+from retinue.agents.model.script import Fail, Matcher, Pace, Script, ScriptTurn, SideTurn, UsageOverride
 from retinue.agents.model.script_file import parse_script
 from retinue.agents.model.scripted import ScriptedModel
 from retinue.tools.registry.builtin import builtin_tools
@@ -59,7 +60,7 @@ async def converse(text: str, *inputs: str, agent: str = "lead") -> list[str]:
 
 
 async def test_every_script_of_the_page_loads():
-    assert len(SCRIPTS) == 4
+    assert len(SCRIPTS) == 5
     for text in SCRIPTS:
         assert parse_script(text).agents
 
@@ -128,7 +129,7 @@ async def test_the_fourth_script_breaks_and_goes_on():
     ]
 
 
-@pytest.mark.parametrize("model", [Script, ScriptTurn, Matcher, Pace, Fail, UsageOverride])
-async def test_the_page_names_every_key(model: type[Script | ScriptTurn | Matcher | Pace | Fail | UsageOverride]):
+@pytest.mark.parametrize("model", [Script, ScriptTurn, SideTurn, Matcher, Pace, Fail, UsageOverride])
+async def test_the_page_names_every_key(model: type[Wire]):
     missing = [name for name in model.model_fields if not re.search(rf"\b{name}\b", PAGE)]
     assert missing == []

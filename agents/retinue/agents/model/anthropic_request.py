@@ -18,11 +18,14 @@ from retinue.agents.model.messages import (
 )
 from retinue.agents.model.port import ModelRequest
 from retinue.tools.execution.calls import Media
+from retinue.tools.ports import SearchQuery
 
 Json = dict[str, JsonValue]
 AnyBlock = TextBlock | ThinkingBlock | RedactedThinkingBlock | ToolUseBlock | ToolResultBlock
 
 USER_ID_PREFIX = "retinue:"
+SIDE_SUFFIX = "+side"
+"""No agent's name ends so: a question beside the conversation of the agent before it."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _CACHEABLE = ("text", "tool_use", "tool_result")
@@ -39,13 +42,23 @@ def body_of(request: ModelRequest, model: str, loaded: Mapping[str, str] = _NOTH
         "model": model,
         "max_tokens": request.max_tokens,
         "messages": [*_marked(_messages(request.messages, loaded, deferred))],
-        "metadata": {"user_id": user_id(request.run, request.agent)},
+        "metadata": {"user_id": user_id(request.run, request.agent) + (SIDE_SUFFIX if request.side else "")},
     }
     if request.system:
         body["system"] = [{"type": "text", "text": clean(request.system), **_CACHED}]
+    if request.search is not None:
+        body["tools"] = [_search(request.search)]
     if request.tools:
         body["tools"] = [*_tools(request.tools)]
     return body
+
+
+def _search(query: SearchQuery) -> Json:
+    """The provider's own tool; it takes one of the two lists at most."""
+    tool: Json = {"type": "web_search_20250305", "name": "web_search", "max_uses": query.max_uses}
+    if query.allowed_domains:
+        return {**tool, "allowed_domains": [*query.allowed_domains]}
+    return {**tool, "blocked_domains": [*query.blocked_domains]} if query.blocked_domains else tool
 
 
 def user_id(run: str, agent: str) -> str:

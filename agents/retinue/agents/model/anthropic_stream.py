@@ -20,7 +20,16 @@ from retinue.agents.model.messages import (
     ToolUseBlock,
     Usage,
 )
-from retinue.agents.model.port import BlockDone, MessageDone, MessageStarted, StopReason, StreamEvent, TextDelta
+from retinue.agents.model.port import (
+    BlockDone,
+    MessageDone,
+    MessageStarted,
+    SearchFound,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+)
+from retinue.tools.ports import SearchHit
 
 if TYPE_CHECKING:
     from anthropic.types import (
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
         RawContentBlockDeltaEvent,
         RawContentBlockStartEvent,
         RawMessageStreamEvent,
+        WebSearchToolResultBlockContent,
     )
     from anthropic.types import Usage as SentUsage
 
@@ -65,6 +75,8 @@ class StreamFold:
                 yield MessageStarted(message_id=event.message.id, model=self._model)
             case "content_block_start":
                 self._start(event)
+                if event.content_block.type == "web_search_tool_result":
+                    yield _found(event.content_block.content)
             case "content_block_delta":
                 yield from self._grow(event)
             case "content_block_stop":
@@ -127,6 +139,15 @@ class StreamFold:
         if self._stop in get_args(StopReason):
             return cast(StopReason, self._stop)
         return "tool_use" if self._calls else "end_turn"
+
+
+def _found(content: WebSearchToolResultBlockContent) -> SearchFound:
+    """A list of pages, or one error."""
+    if not isinstance(content, list):
+        return SearchFound(failed=str(content.error_code))
+    return SearchFound(
+        hits=tuple(SearchHit(title=each.title, url=each.url) for each in content if each.type == "web_search_result")
+    )
 
 
 def _closed(opened: _Open) -> AssistantBlock | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
-from retinue.agents.model.messages import AssistantBlock, Message, ToolSpec, Usage, Wire
+from retinue.agents.model.messages import AssistantBlock, Message, TextBlock, ToolSpec, Usage, Wire
+from retinue.tools.ports import SearchHit, SearchQuery
 
 StopReason = Literal[
     "end_turn",
@@ -23,7 +25,8 @@ StopReason = Literal[
 class ModelRequest(Wire):
     """One request of one agent. `model` is `PROVIDER:NAME`; `agent` is the agent's name, `attempt` counts from 0.
 
-    `system` and `tools` are the stable prefix; the cache mark goes after them and on the last message.
+    `system` and `tools` are the stable prefix; the cache mark goes after them and on the last message. `side`: a single
+    question beside the agent's conversation; with `search`, one that the provider's own web search shall answer.
     """
 
     run: str
@@ -34,6 +37,20 @@ class ModelRequest(Wire):
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 8_000
     attempt: int = 0
+    side: bool = False
+    search: SearchQuery | None = None
+
+
+def prompt_of(request: ModelRequest) -> str:
+    return "".join(
+        block.text for message in request.messages for block in message.content if isinstance(block, TextBlock)
+    )
+
+
+def digest_of(request: ModelRequest) -> str:
+    """Tells the same question again from another one."""
+    text = f"{request.system}\0{prompt_of(request)}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class MessageStarted(Wire):
@@ -55,6 +72,14 @@ class BlockDone(Wire):
     kind: Literal["block_done"] = "block_done"
     index: int
     block: AssistantBlock
+
+
+class SearchFound(Wire):
+    """What the provider's own search found, or why it `failed`, in the provider's words."""
+
+    kind: Literal["search_found"] = "search_found"
+    hits: tuple[SearchHit, ...] = ()
+    failed: str = ""
 
 
 class MessageDone(Wire):
@@ -86,7 +111,9 @@ class Broken(Wire):
     retry_after_s: float | None = None
 
 
-StreamEvent = Annotated[MessageStarted | TextDelta | BlockDone | MessageDone | Broken, Field(discriminator="kind")]
+StreamEvent = Annotated[
+    MessageStarted | TextDelta | BlockDone | SearchFound | MessageDone | Broken, Field(discriminator="kind")
+]
 
 
 class ModelPort(Protocol):

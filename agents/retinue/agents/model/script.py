@@ -266,12 +266,31 @@ def _check_order(turns: tuple[ScriptTurn, ...]) -> tuple[ScriptTurn, ...]:
 Turns = Annotated[tuple[ScriptTurn, ...], AfterValidator(_check_order)]
 
 
+class SideTurn(Wire):
+    """An answer to a small question beside a conversation, such as that about a page of the web; as often as it fits.
+
+    matches  a regular expression, searched in the question with all that it is about; none: it fits every question
+    """
+
+    matches: Regex | None = None
+    say: str = Field(min_length=1)
+    usage: UsageOverride | None = None
+
+
 class Script(Wire):
-    """Turns per agent: under its name, under a pattern such as `worker-*`, or under `*` for everybody else."""
+    """Turns per agent: under its name, under a pattern such as `worker-*`, or under `*` for everybody else.
+
+    side  answers to questions beside conversations; the first that fits is given
+    """
 
     version: Literal[1] = 1
     pace: Pace = Pace()
     agents: Annotated[dict[str, Turns], Field(min_length=1)]
+    side: tuple[SideTurn, ...] = ()
+
+    def side_for(self, question: str) -> SideTurn | None:
+        fits = (turn for turn in self.side if turn.matches is None or compiled(turn.matches).search(question))
+        return next(fits, None)
 
     def turns_for(self, agent: str) -> tuple[ScriptTurn, ...] | None:
         """The exact name first, then the first pattern that fits, `*` last; None when there is none."""

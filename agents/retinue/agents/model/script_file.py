@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from retinue.agents.model.script import Fail, Matcher, Pace, Script, ScriptTurn, UsageOverride
+from retinue.agents.model.script import Fail, Matcher, Pace, Script, ScriptTurn, SideTurn, UsageOverride
 from retinue.tools.errors import SpecError
 
 Loc = tuple[int | str, ...]
@@ -146,4 +146,6 @@ def _model_at(loc: Loc) -> type[BaseModel]:
     inner = [step for step in loc[:-1] if isinstance(step, str)]
     if inner and inner[0] == "agents":
         return next((_OWNERS[step] for step in inner[2:] if step in _OWNERS), ScriptTurn)
+    if loc[0] == "side" and len(loc) > 2:
+        return UsageOverride if "usage" in inner else SideTurn
     return _OWNERS.get(inner[0], Script) if inner else Script

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from retinue.agents.model.breaks import reason_of_status
@@ -47,6 +47,8 @@ from retinue.agents.model.port import (
     ModelRequest,
     StreamEvent,
     TextDelta,
+    digest_of,
+    prompt_of,
 )
 from retinue.agents.model.script import Fail, FailKind, Script, UsageOverride
 
@@ -108,6 +110,8 @@ class ScriptedModel:
         """The answer in the grain of the wire; counts as an attempt at it. Raises Unscripted."""
         if not request.messages:
             raise Unscripted("invalid_request", "a request needs at least one message")
+        if request.side:
+            return tuple(self._beside(request))
         key, memo = self._recall(request)
         plan = memo.plan
         if plan.unexpected:
@@ -117,6 +121,23 @@ class ScriptedModel:
             self._memos[key] = replace(memo, failed=memo.failed + 1)
         usage = _usage(memo, _prefix_chars(request), plan)
         return tuple(perform(plan, usage, plan.pace or self._script.pace, fail))
+
+    def _beside(self, request: ModelRequest) -> Iterable[Timed]:
+        """A function of the question alone."""
+        if request.search is not None:
+            raise Unscripted("invalid_request", f"{self._where}: a scripted model has no search of its own")
+        question = prompt_of(request)
+        turn = self._script.side_for(question)
+        if turn is None:
+            asked = " ".join(question.split())[-100:]
+            what = f"{self._where} has no answer under side to the question that ends in {asked!r}; add one"
+            raise Unscripted("not_found", what)
+        prefix = (len(request.system) + len(question)) // CHARS_PER_TOKEN
+        estimate = Usage(input=prefix, output=max(1, len(turn.say) // CHARS_PER_TOKEN))
+        usage = estimate.model_copy(update=(turn.usage or UsageOverride()).model_dump(exclude_none=True))
+        identifier = f"msg_side_{digest_of(request)}"
+        plan = Plan(Standing(captured={}), (TextBlock(text=turn.say),), "end_turn", identifier)
+        return perform(plan, usage, self._script.pace, None)
 
     async def wait(self, timed: Timed) -> None:
         """Keep the pace; a block that is complete lets others run, so that its call can start."""

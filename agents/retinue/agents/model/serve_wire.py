@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from retinue.agents.model.anthropic_request import USER_ID_PREFIX
+from retinue.agents.model.anthropic_request import SIDE_SUFFIX, USER_ID_PREFIX
 from retinue.agents.model.messages import AssistantMessage, Message, ToolSpec, ToolUseBlock, Usage, UserMessage
 from retinue.agents.model.performance import Began, Closed, Ended, Grew, Opened, Piece
 from retinue.agents.model.port import ModelRequest
@@ -42,7 +42,8 @@ def request_of(body: bytes) -> tuple[ModelRequest, bool]:
     try:
         request = ModelRequest(
             run=run,
-            agent=agent,
+            agent=agent.removesuffix(SIDE_SUFFIX),
+            side=agent.endswith(SIDE_SUFFIX),
             model=str(fields.get("model") or ""),
             system=_text(fields.get("system")),
             messages=tuple(_messages(fields.get("messages"))),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from retinue.agents.identity import name_of
 from retinue.agents.model.messages import AssistantBlock
-from retinue.agents.model.replay import RecordedAnswer
-from retinue.agents.records import BlockComplete, MessageClosed, MessageWithdrawn
+from retinue.agents.model.replay import RecordedAnswer, RecordedSide
+from retinue.agents.records import BlockComplete, MessageClosed, MessageWithdrawn, SideAnswered
 from retinue.orchestrator.ledger.parse import parse_agent_record
 from retinue.orchestrator.ledger.reader import read_all
 
-_KINDS = ("block", "message_closed", "message_withdrawn")
+_KINDS = ("block", "message_closed", "message_withdrawn", "side_answered")
 
 
 class LedgerRecording:
@@ -21,6 +21,7 @@ class LedgerRecording:
 
     def __init__(self, ledger: Path) -> None:
         self._answers: defaultdict[str, list[RecordedAnswer]] = defaultdict(list)
+        self._sides: defaultdict[str, list[RecordedSide]] = defaultdict(list)
         spoken: defaultdict[str, list[AssistantBlock]] = defaultdict(list)
         for frame in read_all(ledger, kinds=_KINDS):
             blocks = spoken[frame.writer]
@@ -33,8 +34,15 @@ class LedgerRecording:
                     answer = RecordedAnswer(tuple(blocks), closed.usage, closed.stop_reason)
                     self._answers[name_of(frame.writer)].append(answer)
                     blocks.clear()
+                case SideAnswered() as said:
+                    self._sides[name_of(frame.writer)].append(
+                        RecordedSide(said.digest, said.text, said.usage, said.hits)
+                    )
                 case _:
                     pass
 
     def answers(self, agent: str) -> Sequence[RecordedAnswer]:
         return self._answers.get(agent, ())
+
+    def sides(self, agent: str) -> Sequence[RecordedSide]:
+        return self._sides.get(agent, ())

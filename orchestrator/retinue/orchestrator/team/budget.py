@@ -47,7 +47,10 @@ class Account:
 
 @dataclass(slots=True)
 class Budget:
-    """Accounts of the run and of every agent, by agent id. One reservation per agent, settled by its next."""
+    """Accounts of the run and of every agent, by agent id. One reservation per agent, settled by its next.
+
+    sides  what is reserved for questions beside the conversations, by agent and key
+    """
 
     run: Account
     price: Price
@@ -55,6 +58,8 @@ class Budget:
     held: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
     settled: dict[str, int] = field(default_factory=dict[str, int])
     granted: dict[str, tuple[int, Reservation]] = field(default_factory=dict[str, tuple[int, Reservation]])
+    sides: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict[tuple[str, str], tuple[int, float]])
+    sides_settled: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def open(self, agent: str, limits: AgentLimits) -> None:
         self.agents.setdefault(agent, Account(limits))
@@ -78,21 +83,58 @@ class Budget:
         if known is not None and known[0] == step:
             return known[1]
         self._release(agent)
+        answer, cost = self._take(agent, model, tokens, elapsed_s, agent_elapsed_s)
+        if answer.ok:
+            self.held[agent] = (tokens, cost)
+            self.granted[agent] = (step, answer)
+        return answer
+
+    def reserve_side(
+        self, agent: str, key: str, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float
+    ) -> Reservation:
+        """The same for a question beside the conversation; several may be under way. A grant for a key stays."""
+        side = (agent, key)
+        if side in self.sides or side in self.sides_settled:
+            return Reservation(ok=True)
+        answer, cost = self._take(agent, model, tokens, elapsed_s, agent_elapsed_s)
+        if answer.ok:
+            self.sides[side] = (tokens, cost)
+        return answer
+
+    def settle_side(self, agent: str, key: str, model: str, used: Usage) -> None:
+        """Book what it really used, once: told by the agent, or read from the ledger."""
+        side = (agent, key)
+        if side in self.sides_settled:
+            return
+        self.sides_settled.add(side)
+        self._give_back(agent, self.sides.pop(side, (0, 0.0)))
+        cost = self.price(model, used) or 0.0
+        for account in (self.run, self.agents[agent]):
+            account.tokens += used.total
+            account.usd += cost
+
+    def _take(
+        self, agent: str, model: str, tokens: int, elapsed_s: float, agent_elapsed_s: float
+    ) -> tuple[Reservation, float]:
+        """Whether there is room, and what it would cost; then it is taken."""
         own = self.agents[agent]
         cost = self.price(model, Usage(input=tokens))
         text = self.run.refusal("the run", tokens, cost, elapsed_s) or own.refusal(agent, tokens, cost, agent_elapsed_s)
         if text:
-            return Reservation(ok=False, text=text)
+            return Reservation(ok=False, text=text), 0.0
         for account in (self.run, own):
             account.requests += 1
             account.reserved_tokens += tokens
             account.reserved_usd += cost or 0.0
-        self.held[agent] = (tokens, cost or 0.0)
-        self.granted[agent] = (step, Reservation(ok=True))
-        return self.granted[agent][1]
+        return Reservation(ok=True), cost or 0.0
 
     def _release(self, agent: str) -> None:
-        tokens, usd = self.held.pop(agent, (0, 0.0))
+        """Whoever asks for its next step, or begins anew, has no request under way."""
+        self._give_back(agent, self.held.pop(agent, (0, 0.0)))
+        for side in [side for side in self.sides if side[0] == agent]:
+            self._give_back(agent, self.sides.pop(side))
+
+    def _give_back(self, agent: str, held: tuple[int, float]) -> None:
         for account in (self.run, self.agents[agent]):
-            account.reserved_tokens -= tokens
-            account.reserved_usd -= usd
+            account.reserved_tokens -= held[0]
+            account.reserved_usd -= held[1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retinue.agents.boot import AgentLimits
-from retinue.agents.records import MessageClosed
+from retinue.agents.records import MessageClosed, SideAnswered
 from retinue.orchestrator.ledger.frames import OPENED
 from retinue.orchestrator.ledger.parse import body_of, parse_agent_record, parse_team_record
 from retinue.orchestrator.ledger.reader import read_all
@@ -35,7 +35,9 @@ class Recovered:
     incarnation: int = 0
     started_at: float | None = None
     uptime: Uptime = field(default_factory=Uptime)
-    spent: list[tuple[str, MessageClosed]] = field(default_factory=list[tuple[str, MessageClosed]])
+    spent: list[tuple[str, MessageClosed | SideAnswered]] = field(
+        default_factory=list[tuple[str, MessageClosed | SideAnswered]]
+    )
 
     def budget(self, limits: AgentLimits, price: Price) -> Budget:
         """All accounts, with what was used before."""
@@ -46,7 +48,10 @@ class Recovered:
             if agent in made.agents:
                 made.run.requests += 1
                 made.agents[agent].requests += 1
-                made.settle(agent, closed.step, closed.model, closed.usage)
+                if isinstance(closed, MessageClosed):
+                    made.settle(agent, closed.step, closed.model, closed.usage)
+                else:
+                    made.settle_side(agent, closed.key, closed.model, closed.usage)
         return made
 
 
@@ -67,9 +72,9 @@ def recover_team(ledger: Path, now: float | None = None) -> Recovered:
             typed = parse_team_record(record.kind, record.body)
             if typed is not None:
                 found.state.apply(typed)
-        elif record.kind == "message_closed":
+        elif record.kind in ("message_closed", "side_answered"):
             closed = parse_agent_record(record.kind, record.body)
-            if isinstance(closed, MessageClosed):
+            if isinstance(closed, MessageClosed | SideAnswered):
                 found.spent.append((record.writer, closed))
     if last is not None and now is not None:
         gaps.append((now, max(0.0, now - last)))

@@ -17,6 +17,7 @@ from retinue.agents.records import (
     MailStored,
     MessageClosed,
     RequestSent,
+    SideAnswered,
     StepClosed,
     ToolFinished,
     ToolStarted,
@@ -157,7 +158,7 @@ class RunView:
                 view.requests += 1
             case BlockComplete(block=ToolUseBlock()):
                 view.calls += 1
-            case MessageClosed():
+            case MessageClosed() | SideAnswered():
                 view.usage = view.usage + record.usage
                 view.usd += self.price(record.model, record.usage) or 0.0
             case ToolStarted():
