@@ -19,7 +19,6 @@ from retinue.agents.model.port import StopReason
 from retinue.tools.execution.calls import CallResult
 from retinue.tools.hooks.runs import HookRun
 from retinue.tools.ports import SearchHit
-from retinue.tools.ports import SearchHit
 from retinue.tools.shell.background.ports import BackgroundTask
 
 
@@ -163,21 +162,6 @@ class SideAnswered(Wire):
     model: str
 
 
-class SideAnswered(Wire):
-    """A question beside the conversation, to a small model or to a provider's search: what was answered and used.
-
-    `digest` tells the question; `key` is that of its place in the budget. An empty answer: there was none.
-    """
-
-    kind: Literal["side_answered"] = "side_answered"
-    key: str
-    digest: str
-    text: str = ""
-    hits: tuple[SearchHit, ...] = ()
-    usage: Usage = Usage()
-    model: str
-
-
 class StepClosed(Wire):
     """`shortened` has, by call, what the model is shown of results that were too large all together."""
 
@@ -247,7 +231,6 @@ AgentRecord = Annotated[
     | TurnClosed
     | PromptRefused
     | HooksRan
-    | SideAnswered
     | SideAnswered
     | AgentWaits,
     Field(discriminator="kind"),

@@ -28,8 +28,6 @@ from retinue.orchestrator.runtime.wire import (
     ResolveAsk,
     SideAsk,
     SideUsed,
-    SideAsk,
-    SideUsed,
     TaskFound,
     TaskList,
     UpdateAsk,
@@ -125,15 +123,6 @@ class TeamActor:
         wish = unpack(ReserveAsk, data)
         service = await self._service()
         return pack(await service.reserve(wish.agent, wish.step, wish.model, wish.tokens, wish.settled))
-
-    async def reserve_side(self, data: bytes) -> bytes:
-        wish = unpack(SideAsk, data)
-        return pack(await (await self._service()).reserve_side(wish.agent, wish.key, wish.model, wish.tokens))
-
-    async def settle_side(self, data: bytes) -> bytes:
-        told = unpack(SideUsed, data)
-        await (await self._service()).settle_side(told.agent, told.key, told.model, told.used)
-        return b""
 
     async def reserve_side(self, data: bytes) -> bytes:
         wish = unpack(SideAsk, data)

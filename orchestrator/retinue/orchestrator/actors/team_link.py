@@ -25,8 +25,6 @@ from retinue.orchestrator.runtime.wire import (
     ResolveAsk,
     SideAsk,
     SideUsed,
-    SideAsk,
-    SideUsed,
     TaskFound,
     TaskList,
     UpdateAsk,
@@ -85,13 +83,6 @@ class TeamLink:
 
     async def peers(self, agent: str) -> tuple[PeerView, ...]:
         return unpack(PeerList, await self._call("peers", agent)).peers
-
-    async def reserve_side(self, agent: str, key: str, model: str, tokens: int) -> Reservation:
-        question = SideAsk(agent=agent, key=key, model=model, tokens=tokens)
-        return unpack(Reservation, await self._ask("reserve_side", question))
-
-    async def settle_side(self, agent: str, key: str, model: str, used: Usage) -> None:
-        await self._ask("settle_side", SideUsed(agent=agent, key=key, model=model, used=used))
 
     async def reserve_side(self, agent: str, key: str, model: str, tokens: int) -> Reservation:
         question = SideAsk(agent=agent, key=key, model=model, tokens=tokens)

@@ -273,16 +273,6 @@ class TeamBudget:
         await patiently(lambda: self.team.settle_side(self.boot.agent, key, model, used))
 
 
-    async def reserve_side(self, key: str, model: str, tokens: int) -> Reservation:
-        try:
-            return await patiently(lambda: self.team.reserve_side(self.boot.agent, key, model, tokens))
-        except Unreachable as error:
-            raise EnvironmentProblem(f"the team cannot be reached: {error}") from error
-
-    async def settle_side(self, key: str, model: str, used: Usage) -> None:
-        await patiently(lambda: self.team.settle_side(self.boot.agent, key, model, used))
-
-
 @dataclass(slots=True)
 class TeamStatus:
     """Implements `StatusPort`: the newest status is on its way, older ones that were not sent yet are dropped."""

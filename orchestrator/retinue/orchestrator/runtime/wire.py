@@ -77,20 +77,6 @@ class SideUsed(Wire):
     used: Usage
 
 
-class SideAsk(Wire):
-    agent: str
-    key: str
-    model: str
-    tokens: int
-
-
-class SideUsed(Wire):
-    agent: str
-    key: str
-    model: str
-    used: Usage
-
-
 class HumanMail(Wire):
     """Needs the run's control key."""
 

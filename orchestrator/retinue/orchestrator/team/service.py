@@ -272,25 +272,6 @@ class TeamService:
             await self.core.record(BudgetSpent(scope=agent, text=answer.text))
         return answer
 
-    async def reserve_side(self, agent: str, key: str, model: str, tokens: int) -> Reservation:
-        elapsed, own_elapsed = self._elapsed(agent)
-        return await self._told_once(agent, self.budget.reserve_side(agent, key, model, tokens, elapsed, own_elapsed))
-
-    async def settle_side(self, agent: str, key: str, model: str, used: Usage) -> None:
-        self.budget.settle_side(agent, key, model, used)
-
-    def _elapsed(self, agent: str) -> tuple[float, float]:
-        """How long the run, and the agent, have been there."""
-        now = self.core.now()
-        starts = self.core.state.members[agent].starts
-        return self._uptime.since(self._started_at, now), self._uptime.since(starts[0], now) if starts else 0.0
-
-    async def _told_once(self, agent: str, answer: Reservation) -> Reservation:
-        if not answer.ok and answer.text not in self._spent:
-            self._spent.add(answer.text)
-            await self.core.record(BudgetSpent(scope=agent, text=answer.text))
-        return answer
-
     async def report(self, status: AgentStatus) -> None:
         station = self.crew.station(status.agent)
         known = station.status
