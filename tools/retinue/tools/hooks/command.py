@@ -51,7 +51,7 @@ class CommandRunner:
             timeout_s=deadline_s,
             output_file=output,
             error_file=errors,
-            input=payload.as_json().encode("utf-8", "replace"),
+            input=f"{payload.as_json()}\n".encode("utf-8", "replace"),
             tag=f"hook-{output.stem}",
             max_file_bytes=MOST_BYTES,
         )
