@@ -223,9 +223,12 @@ class AgentLoop:
         conversation = self._conversation
         await self._tools.belt.refresh()
         news = self._tools.belt.news(conversation.announced)
-        taken = conversation.mailbox.take(MAIL_TOKENS)
+        taken = await self._mail()
+        if isinstance(taken, End):
+            return taken
         rendered = self._rendered(taken)
-        said = (note, news.text, *self._tools.ways.reminders(conversation.step + 1))
+        words = self._hooks.words()
+        said = (*words, note, news.text, *self._tools.ways.reminders(conversation.step + 1))
         input_blocks = (*rendered.blocks, *(TextBlock(text=text) for text in said if text))
         reservation = await self._reserve(sum(estimate_tokens(block.text) for block in input_blocks))
         if self._drain.is_set():
@@ -246,6 +249,7 @@ class AgentLoop:
                 withdrawn=news.withdrawn,
             )
         )
+        self._hooks.told(len(words))
         self._standing.report("working")
         return await self._steps.ask(self._drain.is_set)
 

@@ -81,7 +81,7 @@ class LifeHooks(NoHooks):
         self._board = board
         self._transcript = transcript
         self._fit = fit
-        self._notes: list[str] = []
+        self._words: list[str] = []
         self._read: set[str] = set()
         self._blocks = 0
         self._telling: set[asyncio.Task[None]] = set()
@@ -131,10 +131,12 @@ class LifeHooks(NoHooks):
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
-    def take_notes(self) -> tuple[str, ...]:
-        late = tuple(told("earlier", self._fit(text)) for text in self._hooks.take_late())
-        notes, self._notes = (*self._notes, *late), []
-        return notes
+    def words(self) -> tuple[str, ...]:
+        self._words += [told("earlier", self._fit(text)) for text in self._hooks.take_late()]
+        return tuple(self._words)
+
+    def told(self, count: int) -> None:
+        del self._words[:count]
 
     async def end(self) -> None:
         if self._boot.role != "child":
@@ -201,7 +203,7 @@ class LifeHooks(NoHooks):
     async def _heard(self, payload: Payload) -> Verdict:
         """What hooks want to tell the agent goes along with its next request."""
         verdict = await self._hooks.fire(payload)
-        self._notes += [told(payload.event, self._fit(text)) for text in verdict.contexts]
+        self._words += [told(payload.event, self._fit(text)) for text in verdict.contexts]
         return verdict
 
 

@@ -49,9 +49,13 @@ class NoHooks:
     def rested(self) -> None:
         """The agent rests."""
 
-    def take_notes(self) -> tuple[str, ...]:
-        """What hooks have to tell the agent with its next request; once."""
+    def words(self) -> tuple[str, ...]:
+        """What hooks have to tell the agent with its next request."""
         return ()
+
+    def told(self, count: int) -> None:
+        """The first so many words are in a request."""
+        del count
 
     async def end(self) -> None:
         """The agent ends in good order."""
