@@ -40,6 +40,7 @@ class Puppet:
     network: str = ""
     files: int = 65_536
     no_port: str = ""
+    withheld: str = ""
     confines: tuple[Probe, Probe] = (CONFINES, LANDLOCK)
     running: tuple[ClusterStatus, ...] | EnvironmentProblem = ()
     asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
@@ -52,6 +53,9 @@ class Puppet:
 
     def ripgrep(self) -> str:
         return self.rg
+
+    def untrusted(self) -> str:
+        return self.withheld
 
     def sandboxes(self) -> Mapping[str, Probe]:
         return dict(zip(("bubblewrap", "landlock"), self.confines, strict=True))
@@ -107,6 +111,7 @@ def test_on_a_good_machine_nothing_is_wrong_and_nothing_that_is_right_has_a_reme
         "model": "the Messages API answers and takes the key",
         "tmux": "3.3",
         "sandbox": "bubblewrap 0.8.0 confines commands",
+        "trust": "nothing here waits for your trust",
     }
     assert not [check for check in found.values() if check.ok and check.remedy]
 
@@ -238,3 +243,9 @@ def test_everything_that_a_spec_may_name_and_that_does_not_work_yet_is_listed() 
     assert {check.found for check in listed} == {"not supported yet"}
     assert {check.ok for check in listed} == {None}
     assert all(row.remedy in {check.remedy for check in listed} for row in NOT_SUPPORTED_YET)
+
+
+def test_what_waits_for_trust_is_said_in_one_line_and_keeps_no_run_from_working() -> None:
+    checks = {check.name: check for check in run_checks(Puppet(withheld=".claude/settings.json: 1 allow rule"), {})}
+    assert (checks["trust"].ok, checks["trust"].found) == (None, ".claude/settings.json: 1 allow rule")
+    assert "retinue trust" in checks["trust"].remedy

@@ -28,7 +28,6 @@ LATER_PARTS = {
     "agents on other nodes": "start smaller teams",
     "rates shared by agents": "a limited agent waits by itself; start fewer agents on a small rate",
     "priorities of agents": "first come, first served",
-    "classifier of calls": "write allow and deny rules",
     "dead-letter view": "`retinue logs RUN` shows all mail",
 }
 _HTTP_OK = range(200, 300)
@@ -77,6 +76,10 @@ class Machine(Protocol):
         ...
 
     def open_file_limit(self) -> int: ...
+    def untrusted(self) -> str:
+        """What the repository here brings without effect, for want of trust; or what is wrong with its settings."""
+        ...
+
     def loopback_port(self) -> str:
         """Why no port can be opened on 127.0.0.1; nothing when one can."""
         ...
@@ -105,6 +108,7 @@ def run_checks(machine: Machine, environ: Mapping[str, str]) -> Iterator[Check]:
     yield _model(machine, environ)
     yield _tmux(machine)
     yield from _sandboxes(machine)
+    yield _trust(machine)
     yield from not_yet()
 
 
@@ -113,6 +117,13 @@ def not_yet() -> Iterator[Check]:
         yield Check(part, None, "not supported yet", remedy)
     for row in NOT_SUPPORTED_YET:
         yield Check(f"in a spec: {row.part}", None, "not supported yet", row.remedy)
+
+
+def _trust(machine: Machine) -> Check:
+    """Of the repository that `doctor` is called in."""
+    withheld = machine.untrusted()
+    remedy = "`retinue trust --show` lists it, `retinue trust` accepts it" if withheld else ""
+    return Check("trust", None if withheld else True, withheld or "nothing here waits for your trust", remedy)
 
 
 def _system(machine: Machine) -> Check:

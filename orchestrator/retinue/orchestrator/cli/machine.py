@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from retinue.orchestrator.cli.doctor_checks import Ran
 from retinue.orchestrator.ledger.lock import NETWORK_TYPES, filesystem_of, mounts_of_this_machine
 from retinue.orchestrator.state.paths import state_root
-from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.errors import EnvironmentProblem, RetinueError
 
 if TYPE_CHECKING:
     from retinue.orchestrator.cluster.own import ClusterStatus
@@ -92,6 +92,17 @@ class ThisMachine:
             ("sandbox-exec",) if self.platform == "darwin" else ("bubblewrap", "landlock")
         )
         return {mechanism: probe(mechanism) for mechanism in mechanisms}
+
+    def untrusted(self) -> str:
+        from retinue.orchestrator.cli.trusting import brought_lines, look
+        from retinue.orchestrator.trust.store import TrustStore
+
+        try:
+            found = look(Path(), "head", TrustStore.of(self.state_folder()))
+            without = found.settings(trusted=False)
+        except RetinueError as error:
+            return str(error)
+        return "" if found.trusted else "; ".join(brought_lines(found, without))
 
     def _run(self, command: tuple[str, ...], deadline_s: float) -> Ran:
         try:
