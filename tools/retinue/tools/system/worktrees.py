@@ -8,7 +8,7 @@ from retinue.tools.system.ports import WorktreeLoss
 from retinue.tools.text import counted
 
 MAX_NAME = 64
-_PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def is_name(name: str) -> bool:
