@@ -76,12 +76,11 @@ async def test_who_plans_already_or_could_never_end_to_does_not_begin(plan: Plan
     assert (end.error_class, plan.log) == (f"Refused:EnterPlanMode:{code}", [])
 
 
-async def test_to_plan_is_asked_for_and_to_end_it_is_not() -> None:
+async def test_to_plan_is_left_to_rules_and_a_person_and_to_end_it_is_not() -> None:
     ctx = context(plan=Plan())
     enter, leave = EnterPlanMode(), ExitPlanMode()
-    asked = await enter.check_permissions(enter.Input(), ctx)
-    assert asked is not None
-    assert asked.behavior == "ask"
+    assert await enter.check_permissions(enter.Input(), ctx) is None
+    assert not enter.is_read_only(enter.Input())
     let = await leave.check_permissions(leave.Input(), ctx)
     assert let is not None
     assert let.behavior == "allow"
@@ -259,11 +258,8 @@ async def test_to_look_is_free_to_set_is_asked_and_what_gives_rights_is_asked_wh
     await run(line, call("Config", setting="permissions.defaultMode", value="b"), ctx)
     assert around.forced == [None, "it changes what this agent may do"]
     tool = Config()
-    looks = await tool.check_permissions(tool.Input(setting="color"), ctx)
-    sets = await tool.check_permissions(tool.Input(setting="color", value="red"), ctx)
-    assert looks is not None
-    assert sets is not None
-    assert (looks.behavior, sets.behavior) == ("allow", "ask")
+    assert tool.is_read_only(tool.Input(setting="color"))
+    assert not tool.is_read_only(tool.Input(setting="color", value="red"))
 
 
 # --- waiting ----------------------------------------------------------------------------------------------------------

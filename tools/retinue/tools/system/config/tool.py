@@ -6,7 +6,6 @@ from pydantic import Field
 
 from retinue.tools.base import (
     AskFirst,
-    Decision,
     NameSubject,
     OnProgress,
     Refused,
@@ -79,11 +78,6 @@ class Config(Tool[ConfigInput, ConfigOutput]):
         if setting.name.startswith("permissions."):
             return AskFirst("it changes what this agent may do")
         return None
-
-    async def check_permissions(self, args: ConfigInput, ctx: ToolContext) -> Decision | None:
-        if args.value is None:
-            return Decision("allow", "it only reads", "tool")
-        return Decision("ask", "it changes how this agent works", "tool")
 
     async def call(self, args: ConfigInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[ConfigOutput]:
         if ctx.config is None:

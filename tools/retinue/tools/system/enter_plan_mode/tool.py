@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from retinue.tools.base import (
-    Decision,
     OnProgress,
     Refused,
     Tool,
@@ -59,11 +58,6 @@ class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
                 _NOBODY,
             )
         return None
-
-    async def check_permissions(self, args: EnterPlanModeInput, ctx: ToolContext) -> Decision | None:
-        return Decision(
-            "ask", "the agent wants to plan first, and to change nothing until its plan is approved", "tool"
-        )
 
     async def call(
         self, args: EnterPlanModeInput, ctx: ToolContext, on_progress: OnProgress
