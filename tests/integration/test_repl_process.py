@@ -186,10 +186,10 @@ async def test_each_call_is_checked_leased_and_recorded_like_the_models_own(tmp_
 async def test_code_cannot_call_what_it_was_not_given_nor_the_repl_itself(tmp_path: Path) -> None:
     async with repl(tmp_path) as at:
         assert "NameError" in await at.text("await REPL(code='1')")
-        assert "ToolError" in await at.text("await type(Read)(Read._calls, 'REPL', ['code'])('1')")
+        assert "ToolError" in await at.text("await type(Read)(Read._calls, 'REPL', ['code'], '')('1')")
         assert at.ended[-1].error_class == "NoSuchTool"
         assert at.ctx.code is not None
-        assert "REPL" not in at.ctx.code.tools
+        assert at.ctx.code.pool.find("REPL") is None
 
 
 async def test_calls_that_only_read_run_side_by_side_and_others_alone(tmp_path: Path) -> None:
@@ -242,7 +242,36 @@ async def test_a_call_that_code_gives_up_on_is_called_off(tmp_path: Path) -> Non
     async with repl(tmp_path, tools=(tool("Wait", alone),)) as at:
         code = "import asyncio\ntry:\n  await asyncio.wait_for(Wait('x'), 0.1)\nexcept TimeoutError:\n  print('late')"
         assert await at.text(code) == "late"
-        assert at.ended == []
+        assert ["outcome unknown" in result.content for result in at.ended] == [True]
+
+
+async def test_a_call_that_is_given_up_before_its_turn_holds_up_nobody(tmp_path: Path) -> None:
+    async def slow(args: Words, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[Said]:
+        await asyncio.sleep(0.3)
+        return ToolResult(Said(text=args.text))
+
+    async with repl(tmp_path, tools=(tool("Slow", slow),)) as at:
+        give_up = ("try:", "  await asyncio.wait_for(Slow('b'), 0.1)", "except TimeoutError: pass")
+        begin = "first = asyncio.ensure_future(Slow('a'))"
+        code = lines("import asyncio", begin, "await asyncio.sleep(0.05)", *give_up, "await first, await Slow('c')")
+        assert await at.text(code) == "=> ('a', 'c')"
+        assert at.names() == ["c1.1", "c1.3"]
+
+
+async def test_what_had_begun_when_it_was_called_off_has_an_end_all_the_same(tmp_path: Path) -> None:
+    async with repl(tmp_path) as at:
+        code = "import asyncio\nleft = asyncio.ensure_future(Bash('touch begun; sleep 100'))\nawait asyncio.sleep(0.5)"
+        await at.run(code)
+        (end,) = at.ended
+        assert (end.call_id, end.is_error, end.ran) == ("c1.1", True, True)
+        assert "outcome unknown" in end.content
+
+
+async def test_what_is_no_name_in_python_can_be_given_all_the_same(tmp_path: Path) -> None:
+    async with repl(tmp_path) as at:
+        (at.work / "a.txt").write_text("One\n")
+        assert await at.text("await Grep('one', **{'-i': True})") == "=> 'a.txt'"
+        assert "Write" in await at.text("print(Write, Write.__doc__[:5000])")
 
 
 async def test_calls_in_flight_end_with_the_run_that_made_them(tmp_path: Path) -> None:
@@ -336,7 +365,7 @@ async def test_after_stubborn_code_was_called_off_the_next_call_says_that_variab
         at.session.grace_s = 0.6
         pid = await pid_of(at)
         running = asyncio.create_task(at.run(f"import time\nprint('on')\n{STUBBORN}"))
-        await until(lambda: "on\n" in at.shown)
+        await until(lambda: "on" in "".join(at.shown))
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

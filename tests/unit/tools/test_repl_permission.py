@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -25,6 +26,7 @@ from retinue.tools.registry.table import WRAPPED_BY_REPL
 from retinue.tools.shell.sandbox.policy import SandboxUse
 from support.calls import Surroundings, context, pipeline
 
+RuleLists = dict[Literal["allow", "ask", "deny"], list[str]]
 WRAPPED = tuple(tool for tool in builtin_tools() if tool.name in WRAPPED_BY_REPL - {"Agent"})
 OFF = SandboxUse()
 BROKEN = SandboxUse(state="broken", why="no bwrap")
@@ -32,11 +34,19 @@ ON = SandboxUse(state="on")
 AUTO = SandboxUse(state="on", auto_allow=True)
 
 
+def given(code: str, *, reset: bool = False) -> REPLInput:
+    return REPLInput.model_validate({"code": code, "reset": reset})
+
+
 def rights(
     mode: Mode = "default", allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()
 ) -> Rights:
     texts = RuleTexts("spec", tuple(allow), tuple(ask), tuple(deny))
     return Rights(RuleBook.of([texts], Anchors(Path("/w"), Path("/home/me"))), mode)
+
+
+def ruled(rules: RuleLists, mode: Mode = "default", allow: Sequence[str] = ()) -> Rights:
+    return rights(mode, (*allow, *rules.get("allow", ())), rules.get("ask", ()), rules.get("deny", ()))
 
 
 async def decided(use: SandboxUse, *sets: Rights, has_shell: bool = True) -> Behavior:
@@ -54,7 +64,7 @@ async def decided(use: SandboxUse, *sets: Rights, has_shell: bool = True) -> Beh
         lambda: code_rights(policy, tool, WRAPPED, has_shell=has_shell),
     )
     ctx = replace(context(), sandbox=use, code=code, lasting=Lasting())
-    args = REPLInput(code="1")
+    args = given(code="1")
     found = await tool.validate_input(args, ctx)
     assert not isinstance(found, Refused)
     why = found.message if isinstance(found, AskFirst) else None
@@ -62,7 +72,7 @@ async def decided(use: SandboxUse, *sets: Rights, has_shell: bool = True) -> Beh
 
 
 @pytest.mark.parametrize(
-    ("use", "given", "expected"),
+    ("use", "own", "expected"),
     [
         (OFF, rights(), "ask"),
         (OFF, rights("acceptEdits"), "ask"),
@@ -88,12 +98,12 @@ async def decided(use: SandboxUse, *sets: Rights, has_shell: bool = True) -> Beh
     ],
 )
 async def test_running_code_is_decided_as_running_a_command_is(
-    use: SandboxUse, given: Rights, expected: Behavior
+    use: SandboxUse, own: Rights, expected: Behavior
 ) -> None:
-    assert await decided(use, given) == expected
+    assert await decided(use, own) == expected
 
 
-RESTRAINTS = [
+RESTRAINTS: list[RuleLists] = [
     {"deny": ["Bash"]},
     {"deny": ["Bash(git push:*)"]},
     {"ask": ["Bash(rm:*)"]},
@@ -108,23 +118,21 @@ RESTRAINTS = [
 @pytest.mark.parametrize("use", [OFF, ON, AUTO, BROKEN])
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "plan"])
 async def test_code_is_no_way_round_a_rule_for_what_it_could_do_by_itself(
-    use: SandboxUse, mode: Mode, rules: dict[str, list[str]]
+    use: SandboxUse, mode: Mode, rules: RuleLists
 ) -> None:
-    assert await decided(use, rights(mode, **rules)) == "ask"
-    assert await decided(use, rights("dontAsk", **rules)) == "deny"
+    assert await decided(use, ruled(rules, mode)) == "ask"
+    assert await decided(use, ruled(rules, "dontAsk")) == "deny"
 
 
 @pytest.mark.parametrize("rules", RESTRAINTS)
 @pytest.mark.parametrize("use", [OFF, ON, AUTO])
-async def test_a_rule_that_allows_code_stands_against_rules_for_other_tools(
-    use: SandboxUse, rules: dict[str, list[str]]
-) -> None:
-    assert await decided(use, rights(allow=["REPL"], **rules)) == "allow"
+async def test_a_rule_that_allows_code_stands_against_rules_for_other_tools(use: SandboxUse, rules: RuleLists) -> None:
+    assert await decided(use, ruled(rules, allow=["REPL"])) == "allow"
 
 
 @pytest.mark.parametrize("rules", [{"deny": ["Agent(explore)"]}, {"deny": ["mcp__web"]}, {"allow": ["Bash(make)"]}])
-async def test_rules_for_what_code_cannot_do_do_not_restrain_it(rules: dict[str, list[str]]) -> None:
-    assert await decided(AUTO, rights(**rules)) == "allow"
+async def test_rules_for_what_code_cannot_do_do_not_restrain_it(rules: RuleLists) -> None:
+    assert await decided(AUTO, ruled(rules)) == "allow"
 
 
 @pytest.mark.parametrize("use", [OFF, ON, AUTO])
@@ -145,27 +153,27 @@ async def test_a_child_needs_its_parents_word_too() -> None:
     ("code", "number"), [("", EMPTY), (" \n", EMPTY), ("a\0", NO_CHARACTER), ("\ud800", NO_CHARACTER)]
 )
 async def test_code_that_is_none_is_refused(code: str, number: int) -> None:
-    found = await REPL().validate_input(REPLInput(code=code), context())
+    found = await REPL().validate_input(given(code=code), context())
     assert isinstance(found, Refused)
     assert found.code == number
 
 
 async def test_code_has_a_limit_and_may_be_empty_with_a_reset() -> None:
-    found = await REPL().validate_input(REPLInput(code="x" * (MAX_CODE + 1)), context())
+    found = await REPL().validate_input(given(code="x" * (MAX_CODE + 1)), context())
     assert isinstance(found, Refused)
     assert found.code == TOO_LONG
-    assert await REPL().validate_input(REPLInput(code="x" * MAX_CODE), context()) is None
-    assert await REPL().validate_input(REPLInput(code="", reset=True), context()) is None
+    assert await REPL().validate_input(given(code="x" * MAX_CODE), context()) is None
+    assert await REPL().validate_input(given(code="", reset=True), context()) is None
 
 
 def test_it_promises_nothing_of_what_code_does() -> None:
-    traits = REPL().traits(REPLInput(code="1"))
+    traits = REPL().traits(given(code="1"))
     assert not traits.read_only
     assert not traits.concurrency_safe
     assert not REPL.needs_lease
     assert not REPL.idempotent
-    assert REPL().classifier_input(REPLInput(code="1")) == ""
-    assert REPL().subject(REPLInput(code="1"), context()) == NameSubject()
+    assert REPL().classifier_input(given(code="1")) == ""
+    assert REPL().subject(given(code="1"), context()) == NameSubject()
     assert not REPL().is_available(context())
 
 

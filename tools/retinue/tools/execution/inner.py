@@ -14,6 +14,7 @@ from retinue.tools.errors import ToolError
 from retinue.tools.execution.calls import CallEnd, CallResult, ToolCall
 from retinue.tools.execution.lane import Finished, Lane, Start, Submitted
 from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.execution.synthetic import Cause, Closing, synthetic
 from retinue.tools.files.state import FileState, Seen
 from retinue.tools.permissions.code import CodeRights
 from retinue.tools.registry.pool import ToolPool
@@ -22,6 +23,8 @@ MOST_CALLS = 200
 """Of one outer call."""
 SEPARATOR = "."
 """Between the id of the outer call and the number of the inner one. No call of a model has it in its id."""
+
+_CALLED_OFF = Closing(Cause.ABORTED, "the code that made it has ended, or gave it up")
 
 Ended = Callable[[CallResult], Awaitable[None]]
 
@@ -46,15 +49,6 @@ class InnerCalls:
     rights: Callable[[], CodeRights]
     most: int = MOST_CALLS
 
-    @property
-    def tools(self) -> dict[str, tuple[str, ...]]:
-        """The names of the tools, each with its parameters in their order."""
-        found: dict[str, tuple[str, ...]] = {}
-        for spec in self.pool.specs():
-            properties = spec.input_schema.get("properties")
-            found[spec.name] = tuple(properties) if isinstance(properties, dict) else ()
-        return found
-
     def within(self, ctx: ToolContext) -> InnerScope:
         """For the one call that `ctx` belongs to."""
         return InnerScope(self, ctx)
@@ -71,6 +65,7 @@ class InnerScope:
         self._may_start: dict[str, asyncio.Event] = {}
         self._running: set[asyncio.Task[CallResult]] = set()
         self._modifiers: list[ContextModifier] = []
+        self._dropped: set[str] = set()
         self._closed = False
         self.told: list[str] = []
         self.notes: list[str] = []
@@ -121,17 +116,23 @@ class InnerScope:
         return all_of_them
 
     async def _run(self, call: ToolCall) -> CallResult:
-        result: CallResult | None = None
+        """Whose effect began has an end that is recorded, also when it was called off."""
+        begun: list[str] = []
         try:
             await self._may_start[call.id].wait()
-            end = await self._calls.pipeline.run(call, self._ctx, _begun)
-            result = end.result
-            await self._calls.ended(result)
+            end = await self._calls.pipeline.run(call, self._ctx, lambda: begun.append(call.id))
+            await self._calls.ended(end.result)
             self._take(end)
-            return result
+            return end.result
+        except asyncio.CancelledError:
+            if begun:
+                await self._calls.ended(synthetic(call.id, call.name, _CALLED_OFF, began=True))
+            raise
         finally:
-            harmless = result.model_copy(update={"fails_group": False}) if result else None
-            self._carry_out(Finished(call.id, harmless))
+            if self._may_start[call.id].is_set():
+                self._carry_out(Finished(call.id, None))
+            else:
+                self._dropped.add(call.id)
 
     def _take(self, end: CallEnd) -> None:
         self.told += end.result.told
@@ -141,9 +142,12 @@ class InnerScope:
             self._ctx = end.modifier(self._ctx)
 
     def _carry_out(self, event: Submitted | Finished) -> None:
+        """A call that was given up before its turn came is over when it comes."""
         for effect in self._lane.handle(event):
             if isinstance(effect, Start):
                 self._may_start[effect.call].set()
+                if effect.call in self._dropped:
+                    self._carry_out(Finished(effect.call, None))
 
 
 class _Unshown(FileState):
@@ -165,7 +169,3 @@ class _Unshown(FileState):
 
     def __iter__(self) -> Iterator[tuple[str, Seen]]:
         return iter(self._files)
-
-
-def _begun() -> None:
-    """Inner calls are not withdrawn: their outer call has begun long ago."""

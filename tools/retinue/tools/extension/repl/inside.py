@@ -13,6 +13,7 @@ import asyncio
 import builtins
 import codecs
 import concurrent.futures
+import contextlib
 import fcntl
 import inspect
 import io
@@ -95,8 +96,14 @@ class Output:
         os.close(writing)
         self.lock = threading.Lock()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True)
-        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        self.streams = tuple(
+            io.TextIOWrapper(io.BufferedWriter(file), "utf-8", errors, line_buffering=True)
+            for file, errors in (
+                (io.FileIO(1, "w", closefd=False), "replace"),
+                (io.FileIO(2, "w", closefd=False), "backslashreplace"),
+            )
+        )
+        sys.stdout, sys.stderr = self.streams
         threading.Thread(target=self.pump, daemon=True).start()
 
     def pump(self) -> None:
@@ -114,6 +121,9 @@ class Output:
 
     def drain(self) -> None:
         """All that was printed so far is on its way. What goes on printing is not waited for."""
+        for stream in self.streams:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
         until = time.monotonic() + DRAIN_S
         while self.waiting() and time.monotonic() < until:
             time.sleep(0.001)
@@ -161,7 +171,8 @@ class Calls:
 class ToolFunction:
     """One tool: `await Tool(…)`, or `Tool.sync(…)` where nothing can be awaited, as in a thread."""
 
-    def __init__(self, calls: Calls, name: str, parameters: list[str]) -> None:
+    def __init__(self, calls: Calls, name: str, parameters: list[str], doc: str) -> None:
+        self.__doc__ = doc
         self._calls = calls
         self._name = name
         self._parameters = parameters
@@ -243,8 +254,8 @@ class Repl:
         self.link.outbox.put({"kind": "ready"})
         while True:
             message = self.runs.get()
-            for name, parameters in message["tools"].items():
-                self.names.setdefault(name, ToolFunction(self.calls, name, parameters))
+            for each in message["functions"]:
+                self.names[each["name"]] = ToolFunction(self.calls, **each)
             value, error = self.run(message["code"])
             if os.getpid() != self.pid:
                 os._exit(0)

@@ -118,6 +118,8 @@ class Process:
                 del self._outbox[: os.write(self._outgoing.fd, self._outbox[:_CHUNK])]
         except BlockingIOError:
             self._loop.add_writer(self._outgoing.fd, self._flush)
+        except OSError:  # it was closed meanwhile: who receives hears of it
+            self._outbox.clear()
         else:
             self._loop.remove_writer(self._outgoing.fd)
 

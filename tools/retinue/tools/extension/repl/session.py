@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,7 @@ from retinue.tools.execution.calls import CallResult
 from retinue.tools.execution.inner import InnerScope
 from retinue.tools.extension.repl.constants import GRACE_S, MAX_OUTPUT_CHARS, MAX_SHOWN_CHARS
 from retinue.tools.extension.repl.framing import Asked, BadFrame, Done, Frame, GivenUp, Printed, Ready
+from retinue.tools.extension.repl.functions import Function
 from retinue.tools.extension.repl.process import Process
 from retinue.tools.extension.repl.words import Kept
 from retinue.tools.text import printable
@@ -65,18 +66,19 @@ class Session:
         code: str,
         ctx: ToolContext,
         scope: InnerScope,
-        tools: dict[str, tuple[str, ...]],
+        functions: Sequence[Function],
         timeout_s: float,
         on_output: Callable[[str], None],
     ) -> Ran:
         """To its end, its time-out or cancellation: then nothing of it goes on."""
         async with self._lock:
             await self._look()
+            known: Sequence[Function] = functions if self._process is None else ()
             process = self._process = self._process or await Process.start(ctx)
             self._runs += 1
             run = _Run(process, scope, self._runs, timeout_s, on_output, self.clock, self.grace_s)
             try:
-                ran = await run.through(code, tools)
+                ran = await run.through(code, known)
             except BaseException:
                 if not run.settled:
                     self._lost = "the call before this one was called off, and its code did not stop"
@@ -124,10 +126,11 @@ class _Run:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._receiving = asyncio.create_task(process.receive())
 
-    async def through(self, code: str, tools: dict[str, tuple[str, ...]]) -> Ran:
-        wanted: dict[str, JsonValue] = {name: list(parameters) for name, parameters in tools.items()}
+    async def through(self, code: str, functions: Sequence[Function]) -> Ran:
+        """`functions` are those that the process does not know yet."""
+        given: list[JsonValue] = [each.as_json() for each in functions]
         try:
-            self._process.send({"kind": "run", "id": self._number, "code": code, "tools": wanted})
+            self._process.send({"kind": "run", "id": self._number, "code": code, "functions": given})
             ran = await self._until_done()
         except asyncio.CancelledError:
             with suppress(BadFrame):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING
 
 from retinue.tools.base import (
@@ -54,6 +55,10 @@ class REPL(Tool[REPLInput, REPLOutput]):
     def title(self, args: REPLInput) -> str:
         return one_line(args.description or args.code or "start anew")
 
+    def prompt(self) -> str:
+        """With the functions that there may be: where tools are reached through it alone, nobody else names them."""
+        return f"{super().prompt()}\n\n{_signatures()}"
+
     def is_available(self, ctx: ToolContext) -> bool:
         return ctx.lasting is not None
 
@@ -74,6 +79,8 @@ class REPL(Tool[REPLInput, REPLOutput]):
         return None
 
     async def call(self, args: REPLInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[REPLOutput]:
+        from retinue.tools.extension.repl.functions import functions_of
+
         inner, session = _equipment(ctx)
         begun = time.monotonic()
         if args.reset:
@@ -86,7 +93,7 @@ class REPL(Tool[REPLInput, REPLOutput]):
             args.code,
             ctx,
             scope,
-            inner.tools,
+            functions_of(inner.pool.tools),
             timeout_s,
             lambda text: on_progress(Progress(text[-_PROGRESS_CHARS:])),
         )
@@ -103,6 +110,17 @@ class REPL(Tool[REPLInput, REPLOutput]):
         from retinue.tools.extension.repl.words import content_of
 
         return content_of(data)
+
+
+@cache
+def _signatures() -> str:
+    from retinue.tools.extension.repl.functions import functions_of
+    from retinue.tools.registry.builtin import builtin_tool
+    from retinue.tools.registry.table import WRAPPED_BY_REPL
+
+    tools = [tool for name in sorted(WRAPPED_BY_REPL) if (tool := builtin_tool(name)) is not None]
+    lines = [f"- `{function.signature()}`" for function in functions_of(tools)]
+    return "\n".join(("These there are, as far as you may use them; `print(Read.__doc__)` tells more:", *lines))
 
 
 def _equipment(ctx: ToolContext) -> tuple[InnerCalls, Session]:
