@@ -98,7 +98,6 @@ class PostToolUseFailure(_OfTool):
     event: ClassVar[Event] = "PostToolUseFailure"
     error: str
     tool_use_id: str
-    is_interrupt: bool | None = None
     duration_ms: int | None = None
 
 
