@@ -23,9 +23,10 @@ from retinue.agents.snip import OwnHistory
 from retinue.agents.standing import Standing
 from retinue.agents.steps import Timing, Toolbox
 from retinue.agents.toolbelt import Toolbelt
-from retinue.tools.base import AnyTool, Progress, ToolContext
+from retinue.tools.base import AnyTool, Behavior, Progress, ToolContext
 from retinue.tools.execution.calls import LeasePort, ToolCall
 from retinue.tools.execution.pipeline import Pipeline
+from retinue.tools.extension.skills.book import NO_SKILLS, SkillBook
 from retinue.tools.files.state import FileState
 from retinue.tools.lasting import Lasting
 from retinue.tools.people.ports import HumanPort
@@ -97,12 +98,14 @@ def assemble_agent(
     watch: Watch | None = None,
     sandbox: SandboxUse = NO_SANDBOX,
     settings: Settings = NO_SETTINGS,
+    skills: SkillBook = NO_SKILLS,
 ) -> AgentLoop:
     """`records` is everything that the ledger has of this agent, in order. Raises SpecError for a rule that is none.
 
     env      the whole environment of its commands; `HOME` in it is where `~` of a rule leads
     sandbox  how its commands use the sandbox that its shell has, or has not
     settings what settings files say; its rules and modes are in the boot already
+    skills   what there is to be used, as it was read at the launch
     """
     timing = timing or Timing()
     watch = watch or Watch()
@@ -152,6 +155,8 @@ def assemble_agent(
         search=tool_ports.search(side) if tool_ports.search is not None else None,
         languages=tool_ports.languages,
         web=settings.web,
+        skills=skills,
+        learn=_learner(boot, policy),
     )
     context = ways.into(context)
     tools = _all_tools(boot, tools)
@@ -177,7 +182,7 @@ def assemble_agent(
     )
     inner = tool_pool(boot, policy, wrapped(tools), useless=useless_in(context, boot))
     toolbox = Toolbox(
-        system=system_prompt(boot, facts, belt.names),
+        system=system_prompt(boot, facts, belt.names, skills.listing()),
         belt=belt,
         runner=pipeline,
         context=replace(
@@ -201,6 +206,16 @@ def denials_of(records: Iterable[AgentRecord]) -> Denials:
         elif isinstance(record, ToolFinished) and record.result.ran:
             denials.allowed()
     return denials
+
+
+def _learner(boot: AgentBoot, policy: PermissionPolicy) -> Callable[[Behavior, str], None]:
+    """Skills may give rules to an agent; to a sub-agent only such as deny, since its parent's rights bound its own."""
+
+    def learn(behavior: Behavior, rule: str) -> None:
+        if behavior == "deny" or boot.role != "child":
+            policy.learn(behavior, rule)
+
+    return learn
 
 
 def useless_in(context: ToolContext, boot: AgentBoot) -> Callable[[AnyTool], bool]:

@@ -10,6 +10,8 @@ from retinue.agents.boot import AgentBoot, AgentLimits, Peer, Rights, RuleSet, T
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.model.messages import Usage
 from retinue.agents.model.prices import cost_usd
+from retinue.agents.model.router import tool_loading
+from retinue.orchestrator.mcp.servers import StdioServer
 from retinue.orchestrator.settings.apply import extra_dirs, rule_sets
 from retinue.orchestrator.settings.load import NOTHING_SET, LaunchSettings
 from retinue.orchestrator.spec.model import Member, ModelSpec, TeamSpec, ToolsSpec
@@ -74,6 +76,8 @@ def plan_launch(
             requests=spec.limits.turns, tokens=spec.limits.tokens, usd=spec.limits.usd, wall_s=spec.limits.wall
         ),
         endpoints=_endpoints(members),
+        mcp=_servers(spec),
+        skills=settings.skills,
         settings=settings.settings,
         definitions=dict(settings.definitions),
         script_folder=str(where.script_folder),
@@ -128,7 +132,7 @@ def _boot(
         model=member.model.use,
         max_tokens=member.model.max_output_tokens or OUTPUT_TOKENS,
         roster=roster,
-        tools=_tools(member.spec.tools, definition),
+        tools=_tools(member.spec.tools, definition, member.model),
         rights=(Rights(mode=permissions.mode, rules=rule_sets(settings.settings, rules, cli_rules)),),
         limits=AgentLimits(requests=limits.turns, tokens=limits.tokens, usd=limits.usd, wall_s=limits.wall),
         workspace=_workspace(member, where, base, agent),
@@ -140,7 +144,22 @@ def _boot(
     )
 
 
-def _tools(own: ToolsSpec, definition: AgentDefinition) -> ToolFilter:
+def _servers(spec: TeamSpec) -> tuple[StdioServer, ...]:
+    """Without their environment: secrets may be in it, and the plan holds none."""
+    return tuple(
+        StdioServer(
+            name=name,
+            command=server.command,
+            args=server.args,
+            timeout_s=server.timeout,
+            always_load=server.always_load,
+            network=server.network,
+        )
+        for name, server in spec.mcp_servers.items()
+    )
+
+
+def _tools(own: ToolsSpec, definition: AgentDefinition, model: ModelSpec) -> ToolFilter:
     """What the definition gives, narrowed by the spec."""
     allow = own.allow if own.allow is not None else definition.tools
     return ToolFilter(
@@ -149,6 +168,8 @@ def _tools(own: ToolsSpec, definition: AgentDefinition) -> ToolFilter:
         simple=own.simple,
         repl=own.repl,
         embedded_search=own.embedded_search,
+        loading=tool_loading(model.use, model.base_url) if own.loading == "auto" else own.loading,
+        strict=own.strict,
     )
 
 

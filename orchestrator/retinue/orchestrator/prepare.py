@@ -146,7 +146,9 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         write_private(run.spec, _spec_copy(loaded))
         own = {TEAM: loaded.spec.env, **{m.name: m.env for m in loaded.spec.members()}}
         tools = {name: tools_env(launch.settings, env) for name, env in own.items()}
-        private = lend(launch.env, tools, _secrets(loaded, launch.settings))
+        private = lend(launch.env, tools, _secrets(loaded, launch.settings)).model_copy(
+            update={"mcp": {name: server.env for name, server in loaded.spec.mcp_servers.items()}}
+        )
         RunFiles(run).write(plan, private)
         return run
     except BaseException:

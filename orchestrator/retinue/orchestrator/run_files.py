@@ -32,11 +32,13 @@ class PrivateEnv(Wire):
 
     base    variables that tools may see (PATH, HOME, language, time zone)
     tools   `env` of the spec with its variables filled in, by agent name; under `team` what is for all
+    mcp     `env` of MCP servers, by their name
     secrets values that no record may show
     """
 
     base: dict[str, str]
     tools: dict[str, dict[str, str]] = {}
+    mcp: dict[str, dict[str, str]] = {}
     secrets: tuple[str, ...] = ()
     api_key: str | None = None
     auth_token: str | None = None

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr
 
+from retinue.agents.boot import ToolLoading
 from retinue.agents.model.messages import Wire
 from retinue.agents.model.port import ModelPort
 from retinue.agents.model.replay import Recording
 from retinue.tools.errors import EnvironmentProblem, SpecError
 
 Provider = Literal["anthropic", "script", "replay"]
+_OFFICIAL_HOST = "api.anthropic.com"
+_KNOWS_REFERENCES = (4, 5)
+_VERSION = re.compile(r"-(\d)(?:-(\d{1,2}))?(?=-|\Z)")
 
 
 class ModelSettings(Wire):
@@ -41,6 +47,22 @@ def parse_ref(ref: str) -> tuple[Provider, str]:
     close = difflib.get_close_matches(provider, providers, n=1)
     hint = f"did you mean {close[0]}? " if close and provider not in providers else ""
     raise SpecError(f"model {ref!r}: {hint}known are {', '.join(f'{known}:…' for known in providers)}")
+
+
+def tool_loading(ref: str, base_url: str | None = None) -> ToolLoading:
+    """What a model's provider can do about tools that the model searches for.
+
+    The Messages API expands references for models from 4.5 on; servers that only speak like it mostly drop them, so
+    there the client loads. Scripts and recordings say themselves what they call, and search for nothing.
+    """
+    provider, name = parse_ref(ref)
+    if provider != "anthropic":
+        return "all"
+    if base_url is not None and urlsplit(base_url).hostname != _OFFICIAL_HOST:
+        return "client"
+    version = _VERSION.search(name)
+    number = (int(version[1]), int(version[2] or 0)) if version else (0, 0)
+    return "reference" if number >= _KNOWS_REFERENCES else "client"
 
 
 def check_access(ref: str, settings: ModelSettings) -> None:

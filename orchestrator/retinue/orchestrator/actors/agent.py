@@ -13,6 +13,7 @@ from retinue.agents.boot import AgentBoot, AgentStatus
 from retinue.agents.mail.envelopes import Envelope, Receipt
 from retinue.orchestrator.actors.cluster import find, kill, spawn
 from retinue.orchestrator.actors.gateway import GatewayLink
+from retinue.orchestrator.actors.mcp import McpLink
 from retinue.orchestrator.actors.options import (
     LEDGER,
     agent_actor_name,
@@ -41,6 +42,7 @@ class AgentActor:
             model=GatewayLink(run),
             scheduler=SchedulerLink(),
             straight=straight_to(run),
+            mcp=McpLink(run, self._boot.agent),
         )
 
     async def begin(self) -> None:

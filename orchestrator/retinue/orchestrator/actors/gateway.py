@@ -1,4 +1,4 @@
-"""Ray shell of the gateway: one per run; the only process that imports a model client."""
+"""Ray shell of the gateway: one per run; the only process that imports a model client, and that holds MCP servers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,39 @@ from retinue.orchestrator.actors.options import GATEWAY, run_actor_options
 from retinue.orchestrator.actors.wire import pack, unpack
 from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.runtime.gateway import EventBatch, GatewayService
+from retinue.orchestrator.runtime.mcp_service import CallAsk, McpService, ReadAsk, ResourcesAsk
 from retinue.orchestrator.runtime.port import Unreachable
 
 
 class GatewayActor:
     def __init__(self, run_dir: str) -> None:
-        self._service = GatewayService(RunFiles.of(run_dir).open_model, time.monotonic)
+        # Here, because agents' processes load this module for the link alone.
+        from retinue.orchestrator.mcp.host import McpHost
+        from retinue.orchestrator.runtime.mcp_programs import McpPrograms
+
+        files = RunFiles.of(run_dir)
+        self._service = GatewayService(files.open_model, time.monotonic)
+        self._mcp = McpService(McpHost(files.plan.mcp, McpPrograms(files).of))
 
     async def stream(self, data: bytes) -> AsyncIterator[bytes]:
         async for batch in self._service.stream(unpack(ModelRequest, data)):
             yield pack(batch)
+
+    async def mcp_listing(self, wait_s: float) -> bytes:
+        return pack(await self._mcp.listing(wait_s))
+
+    async def mcp_call(self, data: bytes) -> AsyncIterator[bytes]:
+        async for event in self._mcp.call(unpack(CallAsk, data)):
+            yield pack(event)
+
+    async def mcp_call_off(self, call_id: str) -> None:
+        self._mcp.call_off(call_id)
+
+    async def mcp_resources(self, data: bytes) -> bytes:
+        return pack(await self._mcp.resources(unpack(ResourcesAsk, data)))
+
+    async def mcp_read(self, data: bytes) -> bytes:
+        return pack(await self._mcp.read(unpack(ReadAsk, data)))
 
 
 def spawn_gateway(run: str, run_dir: str) -> Any:

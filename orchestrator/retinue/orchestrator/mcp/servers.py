@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from retinue.agents.model.messages import Wire
+from retinue.tools.shell.sandbox.policy import Network
 
 CONNECT_S = 30.0
 CALL_S = 900.0
@@ -19,6 +20,7 @@ class StdioServer(Wire):
 
     timeout_s    the longest that one call of its tools may take
     always_load  its tools are not deferred
+    network      what it may reach; None: as the team's sandbox says
     """
 
     name: str
@@ -27,6 +29,7 @@ class StdioServer(Wire):
     env: dict[str, str] = {}
     timeout_s: float = Field(CALL_S, ge=1.0)
     always_load: bool = False
+    network: Network | None = None
 
 
 def pause_before(attempt: int) -> float | None:

@@ -45,6 +45,8 @@ from retinue.orchestrator.state.redact import Redactor
 from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git
 from retinue.tools.errors import EnvironmentProblem, RetinueError
+from retinue.tools.extension.skills.book import SkillBook
+from retinue.tools.ports import McpPort
 from retinue.tools.shell.reap import reap
 
 LOCK_WAITERS = 16
@@ -68,13 +70,21 @@ class AgentProcess:
     """`begin` once; `ended` answers when the loop is over, which nothing but its own reasons or `drain` makes it."""
 
     def __init__(
-        self, boot: AgentBoot, *, team: TeamApi, model: ModelPort, scheduler: TenancyPort, straight: DeliverTo
+        self,
+        boot: AgentBoot,
+        *,
+        team: TeamApi,
+        model: ModelPort,
+        scheduler: TenancyPort,
+        straight: DeliverTo,
+        mcp: McpPort | None = None,
     ) -> None:
         self._boot = boot
         self._team = team
         self._model = model
         self._scheduler = scheduler
         self._straight = straight
+        self._mcp = mcp
         self._status = TeamStatus(team)
         self._waiters = ThreadPoolExecutor(LOCK_WAITERS, thread_name_prefix="lock")
         self._loop: AgentLoop | None = None
@@ -120,12 +130,14 @@ class AgentProcess:
                 children=TeamChildren(boot, self._team),
                 worktrees=worktrees,
                 peers=TeamPeers(boot, self._team),
+                mcp=self._mcp if files.plan.mcp else None,
             ),
             Facts(date=files.plan.day, platform=platform.platform(terse=True)),
             env=boot.env,
             redact=redactor.text,
             sandbox=use_of(files.plan.sandbox, boot),
             settings=files.plan.settings,
+            skills=SkillBook(files.plan.skills),
         )
         self._running = asyncio.get_running_loop().create_task(loop.run())
 

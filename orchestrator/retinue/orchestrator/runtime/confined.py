@@ -11,6 +11,7 @@ from retinue.orchestrator.run_files import RunFiles
 from retinue.orchestrator.sandboxing import agent_policy, policy_of_checks
 from retinue.orchestrator.scheduling.flock import WorkspaceLock, workspace_key
 from retinue.orchestrator.workspaces.facts import RunPaths
+from retinue.tools.ports import Confinement
 from retinue.tools.shell.runner import KeeperShell
 from retinue.tools.shell.sandbox.confine import confinement
 from retinue.tools.shell.sandbox.ground import unmake
@@ -51,12 +52,16 @@ class Shells:
         self._proxies.clear()
 
     async def _shell(self, policy: SandboxPolicy) -> KeeperShell:
+        return KeeperShell(confinement=await self.confinement_of(policy))
+
+    async def confinement_of(self, policy: SandboxPolicy) -> Confinement | None:
+        """None: the launch decided that nothing is confined."""
         sandbox = self.files.plan.sandbox
         if sandbox.state != "on":
-            return KeeperShell()
+            return None
         await asyncio.to_thread(policy.scratch.mkdir, 0o700, parents=True, exist_ok=True)
         proxy = await self._proxy(policy.network) if isinstance(policy.network, tuple) else None
-        return KeeperShell(confinement=confinement(policy, sandbox.probe, proxy))
+        return confinement(policy, sandbox.probe, proxy)
 
     async def _proxy(self, hosts: tuple[str, ...]) -> Path:
         async with self._starting:

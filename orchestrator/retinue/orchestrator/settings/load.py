@@ -12,7 +12,10 @@ from retinue.orchestrator.settings.files import MOST_BYTES, Brought
 from retinue.orchestrator.settings.notes import gather_notes
 from retinue.orchestrator.settings.parse import parse_settings
 from retinue.orchestrator.settings.places import LOCAL, NOTES, PROJECT, SettingsPlace, UserPlaces, counts
+from retinue.orchestrator.settings.skills import gather_skills
 from retinue.tools.errors import SpecError
+from retinue.tools.hooks.config import parse_hooks
+from retinue.tools.extension.skills.book import Skill
 from retinue.tools.settings.merge import Merged, SourcedFile, merged
 from retinue.tools.settings.model import NO_SETTINGS, Settings
 
@@ -33,6 +36,7 @@ class LaunchSettings:
     definitions: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
     withheld: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    skills: tuple[Skill, ...] = ()
 
 
 NOTHING_SET = LaunchSettings()
@@ -57,13 +61,15 @@ def load_settings(
         *user_definitions(places, read_folder, foreign=compatible),
         *definitions_in(brought.contents, trusted=trusted, foreign=compatible),
     )
+    skills, bad_skills = gather_skills(brought.contents, places, trusted=trusted, foreign=compatible)
     notes = gather_notes(brought.contents, places, read, kinds, foreign=compatible)
     return LaunchSettings(
         joined.settings.model_copy(update={"notes": notes, "trusted": trusted}),
         joined.env,
         {each.definition.name: each.definition for each in kinds if each.definition is not None},
         (*joined.withheld, *(text for each in kinds for text in each.withheld), *_other(brought, trusted, compatible)),
-        tuple(_warnings(found, kinds, brought)),
+        (*_warnings(found, kinds, brought), *bad_skills),
+        skills,
     )
 
 
@@ -112,6 +118,7 @@ def _warnings(
     for each, ignored in found:
         if ignored:
             yield f"{each.file}: without effect here: {', '.join(ignored)}"
+        yield from parse_hooks(each.content.hooks, each.file, each.source).remarks
     yield from (text for each in kinds for text in each.warnings)
     lost = [path for path in brought.links if path not in NOTES or not brought.contents.keys() & set(NOTES)]
     yield from (f"{path} is a link, and links are not followed here: it was left out" for path in lost)

@@ -90,7 +90,7 @@ def secret_parts(name: str, value: str) -> set[str]:
 
 
 def in_env(path: Path) -> bool:
-    return path[:1] == ("env",) or (len(path) > 2 and path[0] == "agents" and path[2] == "env")
+    return path[:1] == ("env",) or (len(path) > 2 and path[0] in ("agents", "mcp_servers") and path[2] == "env")
 
 
 def matches(pattern: tuple[str, ...], path: Path) -> bool:

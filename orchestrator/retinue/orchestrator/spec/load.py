@@ -154,7 +154,7 @@ def _depends(problem: Problem, path: DocPath) -> bool:
 
 def _secrets(expanded: Expanded, spec: TeamSpec) -> tuple[str, ...]:
     found = set(expanded.secrets())
-    for env in (spec.env, *(agent.env for agent in spec.agents.values())):
+    for env in (spec.env, *(part.env for part in (*spec.agents.values(), *spec.mcp_servers.values()))):
         for name, value in env.items():
             found |= expansion.secret_parts(name, value)
     return tuple(sorted(found, key=lambda value: (-len(value), value)))

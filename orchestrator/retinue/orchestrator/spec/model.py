@@ -34,6 +34,7 @@ from retinue.orchestrator.spec.fields import (
     Usd,
     UsdLimit,
 )
+from retinue.orchestrator.spec.mcp import McpServerSpec
 from retinue.orchestrator.spec.part import SpecPart
 from retinue.orchestrator.spec.sandbox import AgentSandbox, SandboxSpec, confined
 from retinue.tools.errors import SpecError
@@ -145,6 +146,14 @@ class ToolsSpec(SpecPart):
 
     embedded_search: bool = False
     """The shell has a search of its own: without Glob and Grep."""
+
+    loading: Literal["auto", "reference", "client", "all"] = "auto"
+    """How the model gets tools that it first has to search for: `auto` is what its provider can do. `reference`: the
+    provider keeps them from the model until they are found. `client`: they are sent from then on. `all`: nothing is
+    searched for."""
+
+    strict: bool = False
+    """The provider holds the model to the schemas of its calls."""
 
 
 class AgentLimits(SpecPart):
@@ -322,6 +331,9 @@ class TeamSpec(SpecPart):
 
     sandbox: SandboxSpec = SandboxSpec()
     """What shell commands may reach."""
+
+    mcp_servers: dict[Name, McpServerSpec] = {}
+    """MCP servers by name: programs whose tools all agents get."""
 
     agents: dict[str, AgentSpec] = Field(
         json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": f"^{NAME_PATTERN}$"}}

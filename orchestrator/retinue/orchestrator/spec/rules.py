@@ -31,7 +31,7 @@ def check_tool_pattern(pattern: str, path: Path, *, denies: bool) -> Iterator[Pr
     if not _NAME.match(pattern):
         remedy = "rules with content belong under permissions" if "(" in pattern else ""
         yield Problem("value", path, f"expected the name of a tool, found {quoted(pattern)}", pattern, remedy=remedy)
-    elif any(fnmatch.fnmatchcase(tool, pattern) for tool in TOOLS):
+    elif pattern.startswith("mcp__") or any(fnmatch.fnmatchcase(tool, pattern) for tool in TOOLS):
         return
     elif "*" in pattern or "?" in pattern:
         what = f"no tool is named like {quoted(pattern)}"
@@ -41,13 +41,13 @@ def check_tool_pattern(pattern: str, path: Path, *, denies: bool) -> Iterator[Pr
 
 
 def is_later_tool(name: str) -> bool:
-    return name in LATER_TOOLS or name.startswith("mcp__")
+    return name in LATER_TOOLS
 
 
 def _check_tool(tool: str, path: Path) -> Iterator[Problem]:
     if is_later_tool(tool):
         yield _yet("tool", path, tool)
-    elif tool not in TOOLS:
+    elif tool not in TOOLS and not tool.startswith("mcp__"):
         yield Problem("value", path, f"unknown tool {quoted(tool)}", tool, TOOLS, nearest(tool, TOOLS))
 
 

@@ -59,7 +59,6 @@ class NotYet:
 
 
 NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
-    NotYet("mcp_servers", "key", ("mcp_servers",), "remove it", ("mcp_servers", {"docs": {"command": "docs-server"}})),
     NotYet("hooks", "key", ("hooks",), "remove it", ("hooks", {"PreToolUse": []})),
     NotYet("mcp of an agent", "key", ("agents.*.mcp",), "remove it", ("agents.coder.mcp", ["docs"])),
     NotYet(
@@ -84,13 +83,6 @@ NOT_SUPPORTED_YET: tuple[NotYet, ...] = (
         "write deny, and allow what the agents need",
         ("permissions.on_ask", "ask"),
         ("ask", "wait"),
-    ),
-    NotYet(
-        "tools of MCP servers",
-        "tool",
-        ("agents.*.tools.allow", "permissions.*", "agents.*.permissions.*"),
-        "remove it",
-        ("agents.coder.tools", {"allow": ["mcp__docs__search"]}),
     ),
     NotYet(
         f"the tools {', '.join(LATER_TOOLS)}",

@@ -7,6 +7,8 @@ from typing import Literal
 from retinue.agents.boot import AgentBoot, AgentLimits
 from retinue.agents.definition import AgentDefinition
 from retinue.agents.model.messages import Wire
+from retinue.orchestrator.mcp.servers import StdioServer
+from retinue.tools.extension.skills.book import Skill
 from retinue.tools.ports import TaskView
 from retinue.tools.settings.model import NO_SETTINGS, Settings
 from retinue.tools.shell.sandbox.policy import Network
@@ -87,6 +89,8 @@ class LaunchPlan(Wire):
     endpoints: dict[str, str] = {}
     solo: bool = False
     sandbox: SandboxPlan = SandboxPlan()
+    mcp: tuple[StdioServer, ...] = ()
+    skills: tuple[Skill, ...] = ()
     settings: Settings = NO_SETTINGS
     definitions: dict[str, AgentDefinition] = {}
     script_folder: str

@@ -65,6 +65,11 @@ class ServerProcess:
             del self._tail[:-_TAIL_BYTES]
 
 
+def guarded(argv: Sequence[str], owner: int) -> list[str]:
+    """The command that runs `argv` behind a guard: all of it ends when it ends, and when the process `owner` does."""
+    return [sys.executable, "-I", "-S", "-E", "-c", _START, str(owner), *argv]
+
+
 async def start(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], confinement: Confinement | None
 ) -> ServerProcess:
@@ -85,8 +90,7 @@ async def start(
         whole = await in_thread(confinement.wrap, whole)
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", "-E", "-c", _START, str(os.getpid())),
-            *whole,
+            *guarded(whole, os.getpid()),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
