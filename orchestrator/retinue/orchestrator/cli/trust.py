@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.context import JsonOption, StateOption
@@ -44,13 +45,14 @@ def trust(
     state = found.standing.state if show else "trusted"
     brings = brought_lines(found, found.settings(trusted=False))
     if as_json:
+        changes: list[JsonValue] = list(found.standing.changes) if show else []
         output.write_json(
             {
                 "repository": str(found.repository),
                 "state": state,
-                "files": sorted(found.part),
-                "brings": list(brings),
-                "changes": list(found.standing.changes) if show else [],
+                "files": [*sorted(found.part)],
+                "brings": [*brings],
+                "changes": changes,
             }
         )
         return

@@ -85,7 +85,8 @@ def _mode(
     fields: Mapping[str, str | tuple[str, ...]], trusted: bool
 ) -> tuple[Mode | None, tuple[str, ...], tuple[str, ...]]:
     written = _text(fields, "permissionMode")
-    mode = next((each for each in MODES if each == ("default" if written == "manual" else written)), None)
+    named: dict[str, Mode] = {"manual": "default", **{mode: mode for mode in MODES}}
+    mode = named.get(written)
     if mode is None:
         return None, (f"permissionMode {written!r} is no mode here",) if written else (), ()
     if mode not in STRICT_MODES and not trusted:

@@ -14,8 +14,8 @@ from retinue.orchestrator.settings.parse import parse_settings
 from retinue.orchestrator.settings.places import LOCAL, NOTES, PROJECT, SettingsPlace, UserPlaces, counts
 from retinue.orchestrator.settings.skills import gather_skills
 from retinue.tools.errors import SpecError
-from retinue.tools.hooks.config import parse_hooks
 from retinue.tools.extension.skills.book import Skill
+from retinue.tools.hooks.config import parse_hooks
 from retinue.tools.settings.merge import Merged, SourcedFile, merged
 from retinue.tools.settings.model import NO_SETTINGS, Settings
 

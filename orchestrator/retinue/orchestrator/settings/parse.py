@@ -118,12 +118,13 @@ _SAYS_NOTHING = frozenset(("$schema",))
 
 
 def _unknown(file: _Text, key: str) -> Problem:
-    path = tuple(key.split("."))
-    model = PermissionSettings if len(path) > 1 else SettingsFile
+    *above, last = key.split(".")
+    path: DocPath = (*above, last)
+    model = PermissionSettings if above else SettingsFile
     names = tuple(field.alias or name for name, field in model.model_fields.items())
     mark = Mark(file.name) if file.tree is None else mark_of(file.tree, path, on_key=True)
-    what = f"there is no key {quoted(path[-1])}"
-    return Problem("unknown_key", path, what, path[-1], names, nearest(path[-1], names), mark=mark)
+    what = f"there is no key {quoted(last)}"
+    return Problem("unknown_key", path, what, last, names, nearest(last, names), mark=mark)
 
 
 def _wrong(file: _Text, path: DocPath, said: str, foreign: bool) -> Problem:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping, Sequence
+from io import StringIO
 from pathlib import Path
+from typing import Protocol, cast
 
 from retinue.orchestrator.settings.parse import parse_settings
 from retinue.orchestrator.settings.places import REMEMBERED
 from retinue.orchestrator.state.paths import write_private
 from retinue.tools.errors import EnvironmentProblem, SpecError
 
-_ALLOW = ("permissions", "allow")
+
+class _Yaml(Protocol):
+    """What is used of a library without types. A document that was loaded is a mapping with its comments."""
+
+    def load(self, stream: str) -> MutableMapping[str, object] | None: ...
+    def dump(self, data: MutableMapping[str, object], stream: StringIO) -> None: ...
 
 
 def remember_rules(root: Path, rules: Iterable[str]) -> Path:
@@ -33,30 +39,21 @@ def remember_rules(root: Path, rules: Iterable[str]) -> Path:
 
 def with_rules(text: str, rules: Iterable[str], name: str) -> str:
     """The same settings with these rules, none of them twice. Raises InvalidSpec for what is none."""
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-
     known = parse_settings(text, name, foreign=False).content.permissions.allow
     new = [rule for rule in dict.fromkeys(rules) if rule not in known]
-    if not new:
-        return text
-    yaml = YAML()
-    yaml.preserve_quotes = True
+    return parsed_anew(text, new, name) if new else text
+
+
+def parsed_anew(text: str, new: Sequence[str], name: str) -> str:
+    """Through a parser that keeps comments; the outcome has to be settings again."""
+    from ruamel.yaml import YAML
+
+    yaml = cast("_Yaml", YAML())
     document = yaml.load(text) if text.strip() else None
-    whole = document if isinstance(document, CommentedMap) else CommentedMap()
-    inner: object = whole
-    for key in _ALLOW[:-1]:
-        if not isinstance(inner, CommentedMap):
-            raise SpecError(f"{name}: {key} is no mapping")
-        inner = inner.setdefault(key, CommentedMap())
-    if not isinstance(inner, CommentedMap):
-        raise SpecError(f"{name}: permissions is no mapping")
-    listed = inner.setdefault(_ALLOW[-1], CommentedSeq())
-    listed.extend(new)
+    whole: MutableMapping[str, object] = document if document is not None else {}
+    permissions = cast("MutableMapping[str, object]", whole.setdefault("permissions", {}))
+    cast("list[str]", permissions.setdefault("allow", [])).extend(new)
     out = StringIO()
     yaml.dump(whole, out)
-    made = out.getvalue()
-    parse_settings(made, name, foreign=False)
-    return made if made.endswith(os.linesep) else f"{made}\n"
+    parse_settings(out.getvalue(), name, foreign=False)
+    return out.getvalue()

@@ -58,10 +58,10 @@ def merged(files: Iterable[SourcedFile]) -> Merged:
     read = [each for each in given if compatible or not each.foreign]
     trusted = _trusted(read)
     policy = [each.content for each in trusted if each.source == "policy"]
-    mode_of = next((m for each in reversed(read) if (m := _mode(each)) is not None), None)
+    modes: list[Mode] = [mode for each in read if (mode := _mode(each)) is not None]
     settings = Settings(
         rules=tuple(rules for each in read if (rules := _rules(each)) is not None),
-        mode=mode_of,
+        mode=modes[-1] if modes else None,
         bypass_refused=any(each.content.permissions.disable_bypass_permissions_mode for each in trusted),
         only_policy=any(file.allow_managed_permission_rules_only for file in policy),
         extra_dirs=_unique(d for each in trusted for d in each.content.permissions.additional_directories),

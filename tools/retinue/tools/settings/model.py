@@ -41,7 +41,7 @@ class ClassifierSettings(SettingsPart):
     enabled: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    deadline_s: float = Field(20, gt=0, le=120)
+    deadline_s: float = Field(default=20, gt=0, le=120)
 
 
 class SettingsFile(SettingsPart):
