@@ -21,6 +21,7 @@ from retinue.orchestrator.workspaces.names import agent_branch
 from retinue.orchestrator.workspaces.user_repo import Base
 from retinue.tools.errors import SpecError
 from retinue.tools.ports import TaskView
+from retinue.tools.settings.model import Settings
 
 DefinitionOf = Callable[[str], AgentDefinition]
 OUTPUT_TOKENS = 8_000
@@ -75,18 +76,31 @@ def plan_launch(
         limits=AgentLimits(
             requests=spec.limits.turns, tokens=spec.limits.tokens, usd=spec.limits.usd, wall_s=spec.limits.wall
         ),
-        endpoints=_endpoints(members),
+        endpoints=_endpoints(spec, members),
         mcp=_servers(spec),
         skills=settings.skills,
-        settings=settings.settings,
+        settings=_with_spec(spec, settings.settings),
         definitions=dict(settings.definitions),
         script_folder=str(where.script_folder),
         locks_dir=str(where.locks_dir),
     )
 
 
+def _with_spec(spec: TeamSpec, settings: Settings) -> Settings:
+    """What the spec says of the web takes the place of the settings; its language servers come before theirs."""
+    own = {name: language.server() for name, language in spec.lsp.items()}
+    rest = {name: server for name, server in settings.lsp.items() if name not in own}
+    web = spec.web.settings() if "web" in spec.model_fields_set else settings.web
+    return settings.model_copy(update={"web": web, "lsp": {**own, **rest}})
+
+
 def _refuse_unknown_prices(spec: TeamSpec, members: tuple[Member, ...]) -> None:
     """A limit in dollars cannot be kept where nobody knows what a request costs."""
+    small = spec.small_model
+    if small is not None and spec.limits.usd is not None and cost_usd(small.use, Usage(input=1)) is None:
+        raise SpecError(
+            f"limits.usd: the price of {small.use} is not known; write usd: none, and limits.tokens to have a limit"
+        )
     for member in members:
         use = member.model.use
         if cost_usd(use, Usage(input=1)) is not None:
@@ -130,6 +144,7 @@ def _boot(
         description=member.spec.description or definition.description,
         prompt=definition.prompt,
         model=member.model.use,
+        small_model=spec.small_model.use if spec.small_model is not None else "",
         max_tokens=member.model.max_output_tokens or OUTPUT_TOKENS,
         roster=roster,
         tools=_tools(member.spec.tools, definition, member.model),
@@ -212,14 +227,15 @@ def _owner(owner: str | None, names: Mapping[str, str]) -> str | None:
     return owner if owner in names else None
 
 
-def _endpoints(members: tuple[Member, ...]) -> dict[str, str]:
+def _endpoints(spec: TeamSpec, members: tuple[Member, ...]) -> dict[str, str]:
     found: dict[str, ModelSpec] = {}
-    for member in members:
-        known = found.setdefault(member.model.use, member.model)
-        if known.base_url != member.model.base_url:
+    small = [("small_model", spec.small_model)] if spec.small_model is not None else []
+    for place, model in (*small, *((f"agents.{member.key}.model", member.model) for member in members)):
+        known = found.setdefault(model.use, model)
+        if known.base_url != model.base_url:
             raise SpecError(
-                f"agents.{member.key}.model: {member.model.use} is reached at two addresses, "
-                f"{known.base_url} and {member.model.base_url}; one run needs one"
+                f"{place}: {model.use} is reached at two addresses, {known.base_url} and {model.base_url}; "
+                "one run needs one"
             )
     return {use: model.base_url for use, model in found.items() if model.base_url}
 
@@ -229,4 +245,5 @@ def executes(plan: LaunchPlan) -> tuple[str, ...]:
     commands = [("repo.setup", c.command) for c in plan.setup]
     commands += [(f"tasks.{task}.done_when", c.command) for task, c in plan.done_when.items()]
     commands += [("merge.verify", c.command) for c in plan.verify]
+    commands += [(f"lsp.{name}", " ".join((s.command, *s.args))) for name, s in plan.settings.lsp.items()]
     return tuple(f"{where}: {command}" for where, command in commands)

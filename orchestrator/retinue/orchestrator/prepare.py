@@ -34,7 +34,7 @@ from retinue.orchestrator.workspaces.git import Git, Identity
 from retinue.orchestrator.workspaces.landing import branch_sha
 from retinue.orchestrator.workspaces.private_places import Machine, private_places
 from retinue.orchestrator.workspaces.user_repo import Base, UserRepo, borrowed_objects
-from retinue.tools.errors import SpecError
+from retinue.tools.errors import EnvironmentProblem, SpecError
 from retinue.tools.shell.sandbox.probe import probe
 from retinue.tools.shell.sandbox.result import Probe
 
@@ -178,14 +178,20 @@ async def _discard(user: UserRepo | None, run: RunDir) -> None:
 
 def check_access(spec: TeamSpec, env: Mapping[str, str]) -> None:
     """Raises EnvironmentProblem when a model of the team needs a key that the launching shell does not have."""
+    endpoint = spec.web.search.endpoint
+    if endpoint is not None and endpoint.key_env is not None and not env.get(endpoint.key_env):
+        raise EnvironmentProblem(
+            f"web.search.endpoint.key_env: {endpoint.key_env} is not set: export it in this shell, or remove the key"
+        )
     key, token = env.get("ANTHROPIC_API_KEY"), env.get("ANTHROPIC_AUTH_TOKEN")
-    for member in spec.members():
+    small = (spec.small_model,) if spec.small_model is not None else ()
+    for model in (*small, *(member.model for member in spec.members())):
         settings = ModelSettings(
-            base_url=member.model.base_url or env.get("ANTHROPIC_BASE_URL") or None,
+            base_url=model.base_url or env.get("ANTHROPIC_BASE_URL") or None,
             api_key=SecretStr(key) if key else None,
             auth_token=SecretStr(token) if token else None,
         )
-        router.check_access(member.model.use, settings)
+        router.check_access(model.use, settings)
 
 
 async def _make_worktrees(

@@ -43,6 +43,7 @@ class PrivateEnv(Wire):
     api_key: str | None = None
     auth_token: str | None = None
     base_url: str | None = None
+    search_key: str | None = None
 
 
 GIT_CONFIG = """\
@@ -101,16 +102,23 @@ class RunFiles:
         write_private(self.dir.root / "plan.json", plan.model_dump_json())
 
     def lend_credentials(self, env: Mapping[str, str]) -> None:
-        """For a run that starts or goes on: the key of the shell that says so, if one of its models needs a key."""
-        if not any(member.model.startswith("anthropic:") for member in self.plan.members):
+        """For a run that starts or goes on: keys of the shell that says so, for models and a search that need one."""
+        models = {ref for member in self.plan.members for ref in (member.model, member.small_model)}
+        of_model = any(ref.startswith("anthropic:") for ref in models)
+        endpoint = self.plan.settings.web.search.endpoint
+        of_search = endpoint.key_env if endpoint is not None else None
+        if not of_model and of_search is None:
             return
-        key, token = env.get("ANTHROPIC_API_KEY") or None, env.get("ANTHROPIC_AUTH_TOKEN") or None
+        key = env.get("ANTHROPIC_API_KEY") or None if of_model else None
+        token = env.get("ANTHROPIC_AUTH_TOKEN") or None if of_model else None
+        search = env.get(of_search) or None if of_search is not None else None
         private = self._read_private()
-        known = tuple(v for v in (key, token) if v)
+        known = tuple(v for v in (key, token, search) if v)
         lent = private.model_copy(
             update={
                 "api_key": key,
                 "auth_token": token,
+                "search_key": search,
                 "base_url": env.get("ANTHROPIC_BASE_URL") or private.base_url,
                 "secrets": tuple(dict.fromkeys((*private.secrets, *known))),
             }
@@ -120,10 +128,11 @@ class RunFiles:
     def forget_credentials(self) -> None:
         """The run is over, or stopped: nothing of it needs a key any more."""
         private = self._read_private()
-        keys = {v for v in (private.api_key, private.auth_token) if v}
+        keys = {v for v in (private.api_key, private.auth_token, private.search_key) if v}
         if keys:
             rest = tuple(s for s in private.secrets if s not in keys)
-            kept = private.model_copy(update={"api_key": None, "auth_token": None, "secrets": rest})
+            gone = {"api_key": None, "auth_token": None, "search_key": None}
+            kept = private.model_copy(update={**gone, "secrets": rest})
             write_private(self.dir.env, kept.model_dump_json())
 
     def _read_private(self) -> PrivateEnv:

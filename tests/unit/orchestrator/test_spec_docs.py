@@ -21,10 +21,15 @@ AROUND = {
     "agents": "agents: {coder: {prompt: hi}}",
 }
 SMALL = "\n".join((*AROUND.values(), "tasks: [{subject: x, done_when: make}]", ""))
+NEEDED = {
+    "web.search.endpoint.": "web: {search: {endpoint: {url: https://x.example.org}}}\n",
+    "lsp.NAME.": "lsp: {coder: {command: x, extension_to_language: {.x: x}}}\n",
+}
+SAID_ONCE = ("agents.NAME.model", "small_model")
 
 
 def keys_of(part: type[SpecPart], path: tuple[str | int, ...] = (), shown: str = "") -> list[str]:
-    """The paths of all keys as the reference writes them. `agents.NAME.model` is as `model`, said once."""
+    """The paths of all keys as the reference writes them. All models are as `model`, said once."""
     keys: list[str] = []
     for key in part.model_fields:
         here = f"{shown}.{key}" if shown else key
@@ -33,7 +38,9 @@ def keys_of(part: type[SpecPart], path: tuple[str | int, ...] = (), shown: str =
             keys += keys_of(part_at(("agents", "x")) or TeamSpec, ("agents", "x"), "agents.NAME")
         elif here == "tasks":
             keys += keys_of(part_at(("tasks", 0)) or TeamSpec, ("tasks", 0), "tasks[]")
-        elif here != "agents.NAME.model" and (inner := part_at((*path, key))) is not None:
+        elif here == "lsp":
+            keys += keys_of(part_at(("lsp", "x")) or TeamSpec, ("lsp", "x"), "lsp.NAME")
+        elif here not in SAID_ONCE and (inner := part_at((*path, key))) is not None:
             keys += keys_of(inner, (*path, key), here)
     return keys
 
@@ -56,6 +63,7 @@ def test_a_default_in_the_reference_is_the_default(key: str, default: str) -> No
         assert (default, TeamSpec.model_fields["tasks"].default) == ("[]", ())
         return
     text = SMALL.replace("done_when: make", "done_when: {command: make}")
+    text += next((lines for place, lines in NEEDED.items() if key.startswith(place)), "")
     as_written = load_spec_text(text, env={}).spec
     assert load_spec_text(text, env={}, overrides=[f"{path}={default}"]).spec == as_written
 

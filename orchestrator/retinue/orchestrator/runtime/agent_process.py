@@ -37,6 +37,7 @@ from retinue.orchestrator.runtime.agent_side import (
 from retinue.orchestrator.runtime.beside import AgentWorktrees
 from retinue.orchestrator.runtime.confined import Shells
 from retinue.orchestrator.runtime.port import AgentOutcome, TeamApi, Unreachable
+from retinue.orchestrator.runtime.reach import languages_of, search_of
 from retinue.orchestrator.sandboxing import use_of
 from retinue.orchestrator.scheduling.flock import WorkspaceLock, workspace_key
 from retinue.orchestrator.scheduling.wire import holder_of
@@ -46,6 +47,7 @@ from retinue.orchestrator.workspaces.depot import Depot
 from retinue.orchestrator.workspaces.git import Git
 from retinue.tools.errors import EnvironmentProblem, RetinueError
 from retinue.tools.extension.skills.book import SkillBook
+from retinue.tools.lsp.manager import LanguageServers
 from retinue.tools.ports import McpPort
 from retinue.tools.shell.reap import reap
 
@@ -90,6 +92,7 @@ class AgentProcess:
         self._loop: AgentLoop | None = None
         self._leases: WorkspaceLeases | None = None
         self._shells: Shells | None = None
+        self._languages: LanguageServers | None = None
         self._running: asyncio.Task[TurnClosed | None] | None = None
 
     async def begin(self, history: Sequence[AgentRecord]) -> None:
@@ -108,7 +111,9 @@ class AgentProcess:
             depot = await Depot.open(Git(search_path=boot.env.get("PATH", os.defpath)), files.dir.root)
         self._leases = leases = await self._move_in(root, Path(files.plan.locks_dir))
         self._shells = shells = Shells(files, boot.agent)
-        shell = OwnShell(await shells.of_agent(boot), f"{boot.run}/{boot.agent}")
+        keeper = await shells.of_agent(boot)
+        shell = OwnShell(keeper, f"{boot.run}/{boot.agent}")
+        self._languages = languages_of(files, boot, keeper.confinement)
         as_agent = AgentShell(boot, shell, leases, boot.env)
         owner = depot if boot.role != "child" else None
         worktrees = AgentWorktrees(boot, as_agent, owner) if owner is not None else None
@@ -130,6 +135,8 @@ class AgentProcess:
                 children=TeamChildren(boot, self._team),
                 worktrees=worktrees,
                 peers=TeamPeers(boot, self._team),
+                languages=self._languages,
+                search=search_of(files, self._mcp if files.plan.mcp else None),
                 mcp=self._mcp if files.plan.mcp else None,
             ),
             Facts(date=files.plan.day, platform=platform.platform(terse=True)),
@@ -175,6 +182,8 @@ class AgentProcess:
         except RetinueError as error:
             return AgentOutcome(lost=True, how=str(error))
         finally:
+            if self._languages is not None and running.done():
+                await self._languages.close()
             if self._shells is not None and running.done():
                 await self._shells.close()
         await self._status.settle()

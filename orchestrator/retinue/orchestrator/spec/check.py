@@ -78,6 +78,8 @@ def _models(spec: TeamSpec) -> Iterator[Problem]:
     for key, agent in spec.agents.items():
         if agent.model is not None:
             yield from _model(agent.model, ("agents", key, "model"))
+    if spec.small_model is not None:
+        yield from _model(spec.small_model, ("small_model",))
     if spec.model is not None:
         yield from _model(spec.model, ("model",))
         return
@@ -114,6 +116,20 @@ def _tools(spec: TeamSpec) -> Iterator[Problem]:
             yield from check_tool_pattern(pattern, ("agents", key, "tools", "allow", index), denies=False)
         for index, pattern in enumerate(agent.tools.deny):
             yield from check_tool_pattern(pattern, ("agents", key, "tools", "deny", index), denies=True)
+
+
+def _searching(spec: TeamSpec) -> Iterator[Problem]:
+    search = spec.web.search
+    path: Path = ("web", "search")
+    if len(search.ways) > 1:
+        what = f"more than one way to search is given: {listed(search.ways)}"
+        yield Problem("value", path, what, remedy="remove all but one", on_key=True)
+    asked = [spec.small_model] if spec.small_model else [agent.model or spec.model for agent in spec.agents.values()]
+    without = next((model for model in asked if model is not None and model.provider != "anthropic"), None)
+    if search.server_side and without is not None:
+        what = f"a {without.provider} model has no search of its own"
+        remedy = "remove it, or write small_model: anthropic:NAME"
+        yield Problem("value", (*path, "server_side"), what, remedy=remedy, on_key=True)
 
 
 def _task_ids(spec: TeamSpec) -> Iterator[Problem]:
@@ -233,6 +249,7 @@ _CHECKS: tuple[Callable[[TeamSpec], Iterator[Problem]], ...] = (
     _models,
     _rules,
     _tools,
+    _searching,
     _task_ids,
     _owners,
     _blockers,

@@ -236,7 +236,7 @@ def _base_url(value: object) -> str:
     return text
 
 
-_DURATION_SCHEMA: JsonSchemaValue = {
+DURATION_SCHEMA: JsonSchemaValue = {
     "anyOf": [
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*[smh]?$"},
@@ -281,7 +281,7 @@ UsdLimit = Annotated[
     PlainSerializer(_usd_written),
     WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"const": "none"}]}),
 ]
-Duration = Annotated[float, BeforeValidator(seconds_of), WithJsonSchema(_DURATION_SCHEMA)]
+Duration = Annotated[float, BeforeValidator(seconds_of), WithJsonSchema(DURATION_SCHEMA)]
 Branch = Annotated[str, BeforeValidator(_branch), WithJsonSchema({"type": "string", "minLength": 1})]
 Base = Annotated[str, BeforeValidator(_base), WithJsonSchema({"type": "string", "minLength": 1})]
 ModelUse = Annotated[str, BeforeValidator(_model_use), WithJsonSchema({"type": "string", "pattern": MODEL_USE_PATTERN})]

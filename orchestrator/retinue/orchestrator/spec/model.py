@@ -34,9 +34,11 @@ from retinue.orchestrator.spec.fields import (
     Usd,
     UsdLimit,
 )
+from retinue.orchestrator.spec.languages import LanguageSpec
 from retinue.orchestrator.spec.mcp import McpServerSpec
 from retinue.orchestrator.spec.part import SpecPart
 from retinue.orchestrator.spec.sandbox import AgentSandbox, SandboxSpec, confined
+from retinue.orchestrator.spec.web import WebSpec
 from retinue.tools.errors import SpecError
 
 Role = Literal["lead", "teammate"]
@@ -326,6 +328,9 @@ class TeamSpec(SpecPart):
     model: ModelChoice | None = None
     """The model of every agent that names none itself."""
 
+    small_model: ModelChoice | None = None
+    """The model of small questions beside a conversation, as about a page. Each agent's own when not given."""
+
     permissions: Permissions = Permissions()
     """What the agents may do."""
 
@@ -334,6 +339,12 @@ class TeamSpec(SpecPart):
 
     mcp_servers: dict[Name, McpServerSpec] = {}
     """MCP servers by name: programs whose tools all agents get."""
+
+    web: WebSpec = WebSpec()
+    """What WebFetch and WebSearch reach. What the settings say when not given."""
+
+    lsp: dict[Name, LanguageSpec] = {}
+    """Language servers by name; they come before those of the settings."""
 
     agents: dict[str, AgentSpec] = Field(
         json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": f"^{NAME_PATTERN}$"}}
