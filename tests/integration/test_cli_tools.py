@@ -158,3 +158,10 @@ def test_a_result_that_is_too_large_lies_whole_in_a_file_that_stays(cli: Cli) ->
     assert path.read_text().count("needle") == 9_000
     path.unlink()
     path.parent.rmdir()
+
+
+def test_code_can_be_run_with_its_tools(cli: Cli) -> None:
+    code = "print(await Read('a.py'))\nBash.sync('echo hi')"
+    done = cli("tools", "call", "REPL", json.dumps({"code": code}), "--mode", "bypassPermissions")
+    assert "1\tx = 1" in done.out
+    assert "=> 'hi'" in done.out

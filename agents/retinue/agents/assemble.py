@@ -11,7 +11,7 @@ from retinue.agents.boot import AgentBoot
 from retinue.agents.history import Conversation
 from retinue.agents.hooks.wiring import HookPorts, hooked
 from retinue.agents.identity import call_key
-from retinue.agents.inner import calls_of_code, wrapped
+from retinue.agents.inner import Beside
 from retinue.agents.journal import Journal
 from retinue.agents.loop import AgentLoop, AgentPorts
 from retinue.agents.own.ways import ways_of
@@ -25,6 +25,7 @@ from retinue.agents.steps import Timing, Toolbox
 from retinue.agents.toolbelt import Toolbelt
 from retinue.tools.base import AnyTool, Behavior, Progress, ToolContext
 from retinue.tools.execution.calls import LeasePort, ToolCall
+from retinue.tools.execution.inner import calls_of_code, wrapped
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.extension.skills.book import NO_SKILLS, SkillBook
 from retinue.tools.files.state import FileState
@@ -188,7 +189,7 @@ def assemble_agent(
         context=replace(
             context,
             catalog=belt if boot.tools.loading != "all" else None,
-            code=calls_of_code(tools, inner, pipeline, policy, journal),
+            code=calls_of_code(tools, inner, pipeline, policy, Beside(journal)),
         ),
         store=store,
         ways=ways,

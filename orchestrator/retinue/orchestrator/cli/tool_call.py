@@ -21,9 +21,11 @@ from retinue.orchestrator.settings.load import LaunchSettings
 from retinue.tools.base import Progress, ToolContext, Traits
 from retinue.tools.errors import SpecError
 from retinue.tools.execution.calls import CallResult, Lease, ToolCall
+from retinue.tools.execution.inner import calls_of_code, wrapped
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.execution.streaming import run_all
 from retinue.tools.files.state import FileState
+from retinue.tools.lasting import Lasting
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.decide import Mode
 from retinue.tools.permissions.rules import Anchors, RuleBook, RuleTexts
@@ -59,6 +61,9 @@ class _Alone:
     async def started(self, call: ToolCall, traits: Traits) -> None:
         del call, traits
 
+    async def ended(self, result: CallResult) -> None:
+        del result
+
 
 def run_call(call: Call) -> CallResult:
     """The result as the model would see it. Raises SpecError for a rule or an input that is none."""
@@ -83,6 +88,8 @@ async def _run(call: Call, folder: Path, given: LaunchSettings) -> CallResult:
     pool = assemble(builtin_tools(), denied=book.denied_tools())
     around = _Alone()
     line = Pipeline(pool, policy, around, around, ResultStore(folder), on_progress=_show)
+    inner = assemble(wrapped(builtin_tools()), denied=book.denied_tools())
+    lasting = Lasting()
     ctx = ToolContext(
         agent="you",
         cwd=root,
@@ -93,9 +100,15 @@ async def _run(call: Call, folder: Path, given: LaunchSettings) -> CallResult:
         results_dir=folder,
         web=given.settings.web,
         may_read=lambda tool, path: policy.may_read(tool, path),
+        code=calls_of_code(builtin_tools(), inner, line, policy, around),
+        lasting=lasting,
     )
     first = [ToolCall(id=f"read{n}", name="Read", input={"file_path": str(path)}) for n, path in enumerate(call.read)]
-    results, _ = await run_all(line, ctx, [*first, ToolCall(id="call", name=call.name, input=_input(call.given))])
+    last = ToolCall(id="call", name=call.name, input=_input(call.given))
+    try:
+        results, _ = await run_all(line, ctx, [*first, last])
+    finally:
+        await lasting.close()
     for read in results[:-1]:
         if read.is_error:
             raise SpecError(f"--read: {read.content}")

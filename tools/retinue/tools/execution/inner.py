@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import JsonValue
 
-from retinue.tools.base import ContextModifier, ToolContext
+from retinue.tools.base import AnyTool, ContextModifier, ToolContext
 from retinue.tools.errors import ToolError
-from retinue.tools.execution.calls import CallEnd, CallResult, ToolCall
+from retinue.tools.execution.calls import CallEnd, CallResult, JournalPort, ToolCall
 from retinue.tools.execution.lane import Finished, Lane, Start, Submitted
 from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.execution.synthetic import Cause, Closing, synthetic
 from retinue.tools.files.state import FileState, Seen
-from retinue.tools.permissions.code import CodeRights
+from retinue.tools.permissions.chain import PermissionPolicy
+from retinue.tools.permissions.code import CodeRights, code_rights
 from retinue.tools.registry.pool import ToolPool
+from retinue.tools.registry.table import WRAPPED_BY_REPL
 
 MOST_CALLS = 200
 """Of one outer call."""
@@ -26,12 +29,51 @@ SEPARATOR = "."
 
 _CALLED_OFF = Closing(Cause.ABORTED, "the code that made it has ended, or gave it up")
 
+RUNS_CODE = "REPL"
+_ASKS_OTHERS = frozenset({"Agent"})
+"""Code cannot do by itself what these do."""
+
 Ended = Callable[[CallResult], Awaitable[None]]
+
+
+class InnerJournal(JournalPort, Protocol):
+    """Keeps what code calls, beside the call that runs the code."""
+
+    async def ended(self, result: CallResult) -> None:
+        """Of a call whose effect had begun, or of one that was refused."""
+        ...
 
 
 def outer_of(call_id: str) -> str:
     """The call that an inner call belongs to."""
     return call_id.rpartition(SEPARATOR)[0]
+
+
+def wrapped(tools: Sequence[AnyTool]) -> tuple[AnyTool, ...]:
+    """Those that code may call, as far as its agent may."""
+    return tuple(tool for tool in tools if tool.name in WRAPPED_BY_REPL)
+
+
+def calls_of_code(
+    tools: Sequence[AnyTool], pool: ToolPool, pipeline: Pipeline, policy: PermissionPolicy, journal: InnerJournal
+) -> InnerCalls | None:
+    """None where no tool runs code.
+
+    tools     all that come with the product, whether or not this agent has them
+    pool      what its code may call
+    pipeline  of the agent's own calls
+    """
+    runs = next((tool for tool in tools if tool.name == RUNS_CODE), None)
+    if runs is None:
+        return None
+    stands_for = tuple(tool for tool in wrapped(tools) if tool.name not in _ASKS_OTHERS)
+    has_shell = pool.find("Bash") is not None
+    return InnerCalls(
+        pool,
+        replace(pipeline, pool=pool, journal=journal),
+        journal.ended,
+        lambda: code_rights(policy, runs, stands_for, has_shell=has_shell),
+    )
 
 
 @dataclass(frozen=True, slots=True)
