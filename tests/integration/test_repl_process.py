@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -450,3 +452,37 @@ async def test_a_python_that_cannot_start_says_so(tmp_path: Path) -> None:
     async with repl(tmp_path, env={"PATH": "/usr/bin", "TMPDIR": "/proc/nowhere"}) as at:
         with pytest.raises(ToolError, match="No folder for the pipes"):
             await at.run("1")
+
+
+async def test_a_killed_keeper_takes_the_process_with_it_and_is_told_of(tmp_path: Path) -> None:
+    async with repl(tmp_path) as at:
+        pid = await pid_of(at)
+        keeper = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        assert b"keeper" in Path(f"/proc/{keeper}/cmdline").read_bytes()
+        os.kill(keeper, signal.SIGKILL)
+        await gone(pid)
+        assert "the Python process ended" in await at.text("1")
+        assert await at.text("2") == "=> 2"
+
+
+async def test_the_process_does_not_outlive_a_killed_agent(tmp_path: Path) -> None:
+    program = lines(
+        "import asyncio, pathlib, sys",
+        "from support.repl_scene import repl",
+        "async def main():",
+        "  async with repl(pathlib.Path(sys.argv[1])) as at:",
+        "    print(await at.text('import os; os.getpid()'), flush=True)",
+        "    await asyncio.Event().wait()",
+        "asyncio.run(main())",
+    )
+    agent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program, str(tmp_path)),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert agent.stdout is not None
+    pid = int((await agent.stdout.readline()).decode().removeprefix("=> "))
+    assert Path(f"/proc/{pid}").exists()
+    agent.kill()
+    await agent.communicate()
+    await gone(pid)
