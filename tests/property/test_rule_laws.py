@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from retinue.tools.base import Behavior, Decision, NameSubject, PathSubject
-from retinue.tools.permissions.decide import Case, decide
+from retinue.tools.permissions.decide import MODES, Case, decide
 from retinue.tools.permissions.rules import Anchors, ResolvedPath, Rule, RuleBook, RuleTexts, path_matcher
 from support.calls import tool
 
@@ -27,18 +27,18 @@ RULES = st.builds(
     st.sampled_from(["allow", "ask", "deny"]),
     st.sampled_from(["Bash", "Edit", "Read"]),
     st.one_of(st.none(), st.just("x")),
-    st.sampled_from(["spec", "cli", "agent"]),
+    st.sampled_from(["user", "project", "local", "flag", "policy", "spec", "cli", "command", "session"]),
 )
 CASES = st.builds(
     Case,
-    mode=st.sampled_from(["default", "acceptEdits", "dontAsk", "bypassPermissions"]),
+    mode=st.sampled_from(MODES),
     deny=st.none(),
     ask=st.one_of(st.none(), st.just(Rule("ask", "Bash"))),
     allow=st.one_of(st.none(), st.just(Rule("allow", "Bash")), st.just(Rule("allow", "Bash", "x"))),
     tool_says=st.one_of(st.none(), st.sampled_from([Decision("allow"), Decision("ask"), Decision("deny")])),
     forced_ask=st.one_of(st.none(), st.just("why")),
     read_only=st.booleans(),
-    touches=st.sampled_from(["read", "write", "other"]),
+    touches=st.sampled_from(["read", "write", "network", "other"]),
     outside=st.booleans(),
     protected=st.one_of(st.none(), st.just(".git")),
 )
@@ -84,6 +84,17 @@ def test_allow_rules_agree_with_gitignore(pattern: str, path: str) -> None:
 def test_a_deny_rule_covers_at_least_what_an_allow_rule_would(pattern: str, path: str) -> None:
     denied, allowed = path_matcher(pattern, "deny", ANCHORS), path_matcher(pattern, "allow", ANCHORS)
     assert denied(str(ROOT / path), True) or not allowed(str(ROOT / path), False)
+
+
+@given(PATTERNS, PATHS, st.sampled_from(["allow", "ask", "deny"]))
+def test_the_base_of_a_source_moves_what_begins_with_a_slash_and_nothing_else(
+    pattern: str, path: str, behavior: Behavior
+) -> None:
+    base = Path("/home/me/.claude")
+    moved = path_matcher(pattern, behavior, ANCHORS, base)
+    there = path_matcher(pattern, behavior, Anchors(base if pattern.startswith("/") else ROOT, HOME))
+    for folder in (base, ROOT):
+        assert moved(str(folder / path), False) is there(str(folder / path), False)
 
 
 @given(PATTERNS, PATHS)
