@@ -83,6 +83,15 @@ def test_of_a_foreign_file_what_has_no_effect_is_named_and_the_rest_counts() -> 
     )
 
 
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "RAY_ADDRESS", "GIT_DIR", "TMUX"])
+def test_no_key_of_a_model_and_nothing_that_steers_us_reaches_tools(name: str) -> None:
+    text = f'{{"env": {{"{name}": "x", "A": "1"}}}}'
+    found = parse_settings(text, "s.json", foreign=True)
+    assert (found.content.env, found.ignored) == ({"A": "1"}, (f"env.{name}",))
+    with pytest.raises(SpecError, match=rf"env.{name}: tools never get {name}; remove it"):
+        parse_settings(text, "s.yaml", foreign=False)
+
+
 @pytest.mark.parametrize("text", ["", "  \n", "{}", '{\n\t"permissions": {\n\t\t"allow": []\n\t}\n}'])
 def test_an_empty_file_and_one_with_tabs_say_nothing_wrong(text: str) -> None:
     assert parse_settings(text, "s.json", foreign=True).content.permissions.allow == ()
@@ -108,6 +117,9 @@ mcpServers:
 hooks:
   PreToolUse:
     - matcher: Bash
+      hooks:
+        - type: command
+          command: check
 color: red
 ---
 Review it.
@@ -120,9 +132,11 @@ def test_a_definition_of_another_program_is_taken_as_it_is() -> None:
     assert (found.definition.name, found.definition.description) == ("code-reviewer", "Use when: code was written")
     assert found.definition.tools == ("Read", "Bash(git diff:*)", "Agent(explore, plan)")
     assert (found.definition.mode, found.definition.prompt) == ("acceptEdits", "Review it.")
-    assert found.warnings == ("a.md: without effect here: model, mcpServers, hooks",)
+    assert found.warnings == ("a.md: without effect here: model, mcpServers",)
+    assert list(found.definition.hooks) == ["PreToolUse"]
     untrusted = read_definition(AGENT, "a.md", trusted=False)
     assert untrusted.definition is not None
+    assert untrusted.definition.hooks == {}
     assert (untrusted.definition.mode, untrusted.withheld) == (None, ("a.md: the mode acceptEdits, mcpServers, hooks",))
 
 

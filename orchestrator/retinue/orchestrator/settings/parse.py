@@ -18,6 +18,9 @@ from retinue.tools.settings.model import PermissionSettings, SettingsFile
 _OBJECT: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 _NO_CASE = "`compatibility: false` in a settings file of retinue's own leaves such files out"
 
+NOT_FOR_TOOLS = ("RAY_", "RETINUE_", "TMUX", "GIT_", "ANTHROPIC_", "CLAUDE_CODE_")
+"""What steers retinue itself, or may be the key of a model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
@@ -151,7 +154,13 @@ def _checked(file: _Text, content: SettingsFile, *, foreign: bool) -> tuple[Sett
                 problems.append(file.problem(("permissions", behavior, n), str(error), _NO_CASE if foreign else ""))
             if behavior == "allow":
                 kept.append(rule)
+    steering = [name for name in content.env if name.startswith(NOT_FOR_TOOLS)]
+    if foreign:
+        dropped += [f"env.{name}" for name in steering]
+    else:
+        problems += [file.problem(("env", name), f"tools never get {name}", "remove it") for name in steering]
     if problems:
         raise invalid(file.name, problems)
-    update = {"permissions": permissions.model_copy(update={"allow": tuple(kept)})}
+    env = {name: value for name, value in content.env.items() if name not in steering}
+    update = {"permissions": permissions.model_copy(update={"allow": tuple(kept)}), "env": env}
     return content.model_copy(update=update), dropped
