@@ -86,6 +86,7 @@ class AgentBoot(Wire):
     small_model         for small questions beside the conversation; empty: its own
     extra_dirs          folders beside the workspace that it may work in
     notes               what the repository and its user tell every agent, as in CLAUDE.md
+    hooks               those of its definition, as they stand there, if it is trusted
     background_after_s  how long a command may block a turn before it goes on in the background; None: to its time-out
     """
 
@@ -116,11 +117,13 @@ class AgentBoot(Wire):
     background_after_s: float | None = None
     env: dict[str, str] = {}
     settings: dict[str, JsonValue] = {}
+    hooks: dict[str, JsonValue] = {}
 
 
 class AgentStatus(Wire):
     """State to be read, never mail: it starts no turn of anybody. `background` is what runs there: ids and titles;
-    `alive` are tools with something that would be lost with the agent's process, such as variables.
+    `alive` are tools with something that would be lost with the agent's process, such as variables. `asleep`: a call of
+    Sleep is all that goes on.
     """
 
     agent: str
@@ -132,3 +135,4 @@ class AgentStatus(Wire):
     unread: int = 0
     background: dict[str, str] = {}
     alive: tuple[str, ...] = ()
+    asleep: bool = False

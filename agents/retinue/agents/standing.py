@@ -31,6 +31,7 @@ class Standing:
         self._detail = ""
         self._blocked = ""
         self._out_of_reach = False
+        self._asleep = False
 
     def status(self) -> AgentStatus:
         conversation = self._conversation
@@ -43,12 +44,22 @@ class Standing:
             step=conversation.step,
             unread=0 if self._out_of_reach else conversation.mailbox.unread,
             alive=self._alive(),
+            asleep=self._asleep,
             background={task.id: title(task) for task in conversation.background.running()},
         )
 
     def report(self, state: State, detail: str = "", *, out_of_reach: bool = False) -> None:
         self._state, self._detail, self._out_of_reach = state, detail, out_of_reach
         self._port.report(self.status())
+
+    def sleeps(self, seconds: float) -> None:
+        """Until `wakes`. Whatever else it does beside that shows as work: then it does not sleep."""
+        self._asleep = True
+        self.report("waiting", f"sleeps up to {seconds:g} s")
+
+    def wakes(self) -> None:
+        self._asleep = False
+        self.report("working")
 
     def begins(self) -> None:
         """From here on it does not rest, whoever asks; the report follows with the number of the step."""

@@ -37,14 +37,14 @@ class Waiting:
         if self._ending or self._mailbox.unread:
             return self._by()
         time, news = asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._news.wait())
-        self._standing.report("waiting", f"sleeps up to {seconds:g} s")
+        self._standing.sleeps(seconds)
         try:
             await asyncio.wait({time, news}, return_when=asyncio.FIRST_COMPLETED)
             return self._by() if news.done() else "time"
         finally:
             time.cancel()
             news.cancel()
-            self._standing.report("working")
+            self._standing.wakes()
 
     def _by(self) -> WokenBy:
         return "end" if self._ending else "mail"

@@ -23,6 +23,8 @@ from retinue.tools.errors import RetinueError, ToolError
 from retinue.tools.system.ports import WorktreeLoss, WorktreePlace
 from retinue.tools.system.worktrees import is_name
 
+_PARTS: tuple[str, ...] = ("files", "branch")
+
 
 @dataclass(frozen=True, slots=True)
 class AgentWorktrees:
@@ -54,10 +56,9 @@ class AgentWorktrees:
         """Raises ToolError where it cannot be promised: then nothing may be removed."""
         agent, beside = self.boot.agent, self._beside(place.name)
         said = parse(await self._run(save_script(beside)), f"What the worktree {place.name} holds cannot be saved")
-        parts: tuple[str, ...] = ("files", "branch")
-        saved = dict(zip(parts, said, strict=False))
-        if len(saved) != 2 or not all(map(names.is_sha, saved.values())):
+        if len(said) != len(_PARTS) or not all(map(names.is_sha, said)):
             raise ToolError(f"What the worktree {place.name} holds cannot be saved: git named no commits.")
+        saved = {part: sha for part, sha in zip(_PARTS, said, strict=True)}
         wanted = {f"{names.rescue_prefix(agent)}/beside/{beside.name}/{part}": part for part in saved}
         try:
             await self.depot.fetch_from_agent(

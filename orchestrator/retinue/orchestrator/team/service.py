@@ -21,7 +21,7 @@ from retinue.orchestrator.ledger.records import (
     TaskChanged,
     WorkSubmitted,
 )
-from retinue.orchestrator.runtime.port import AgentOutcome, AgentRuntime, ChildStarted, Resolved, Unreachable
+from retinue.orchestrator.runtime.port import AgentOutcome, AgentRuntime, ChildStarted, Resolved
 from retinue.orchestrator.team.board import Outcome, Submission
 from retinue.orchestrator.team.budget import Budget
 from retinue.orchestrator.team.children import Children, Definitions
@@ -35,7 +35,6 @@ from retinue.orchestrator.team.ending import (
     Move,
     Remind,
     Rest,
-    Resting,
     Wait,
     at_rest,
     hand_out,
@@ -44,6 +43,8 @@ from retinue.orchestrator.team.merges import MergePort
 from retinue.orchestrator.team.nudges import about_background, reminder
 from retinue.orchestrator.team.peers import peers_of
 from retinue.orchestrator.team.post import Post
+from retinue.orchestrator.team.quiet import Quiet
+from retinue.orchestrator.team.sleepers import WORDS
 from retinue.orchestrator.team.state import MemberState
 from retinue.orchestrator.team.supervision import RestartPolicy
 from retinue.orchestrator.team.uptime import Uptime
@@ -89,8 +90,7 @@ class TeamService:
         self._announced: set[str] = set()
         self._spent: set[str] = set()
         self._ending = False
-        self._rest_marks: list[tuple[str, int, int]] = []
-        self._rested_since = core.now()
+        self._quiet = Quiet(core, self.crew)
         self._started_at = core.now() if started_at is None else started_at
         self._uptime = uptime or Uptime()
 
@@ -278,7 +278,7 @@ class TeamService:
         if known is not None and status.incarnation < known.incarnation:
             return
         station.status = status
-        if status.state in ("idle", "stopped", "failed"):
+        if status.state in ("idle", "stopped", "failed") or status.asleep:
             self.core.stir()
 
     async def send_from_human(self, to: str, mail_id: str, text: str) -> Receipt:
@@ -312,54 +312,15 @@ class TeamService:
             self.core.bell.clear()
             if self.core.state.phase != "running":
                 return
-            resting = self._resting()
-            for move in hand_out(self.core.state.board.all(), resting):
+            for move in hand_out(self.core.state.board.all(), self._quiet.resting()):
                 await self._do(move)
-            if await self._everybody_rests():
+            if self._merges is not None and not self._merges.busy and await self._quiet.everybody():
                 state = self.core.state
-                rest = Rest(self.core.now() - self._rested_since, frozenset(state.asked))
-                for move in at_rest(state.board.all(), self._resting(), state.reminders, rest):
+                rest = Rest(self.core.now() - self._quiet.since, frozenset(state.asked))
+                for move in at_rest(state.board.all(), self._quiet.resting(), state.reminders, rest):
                     await self._do(move)
-
-    def _resting(self) -> list[Resting]:
-        found: list[Resting] = []
-        for member in self.core.state.living():
-            status = self.crew.station(member.boot.agent).status
-            if member.boot.role != "child" and status is not None and _rests(status):
-                failed = status.detail if status.state == "failed" else ""
-                found.append(Resting(member.boot.name, member.boot.role, failed, tuple(status.background)))
-        return found
-
-    async def _everybody_rests(self) -> bool:
-        """Two rounds of asking with the same answers: nothing can be on its way between agents in between.
-
-        An agent rests only after all its mail was acknowledged, and who acknowledged mail does not rest before a
-        turn of its own; so a message that crosses the first round shows as a new turn or as unread in the second.
-        """
-        if self._merges is None or self._merges.busy or self.core.sending:
-            return False
-        first = await self._round()
-        if first is None or first != await self._round() or self.core.bell.is_set():
-            return False
-        if first != self._rest_marks:
-            self._rest_marks, self._rested_since = first, self.core.now()
-        return True
-
-    async def _round(self) -> list[tuple[str, int, int]] | None:
-        marks: list[tuple[str, int, int]] = []
-        for member in self.core.state.living():
-            station = self.crew.station(member.boot.agent)
-            if station.handle is None or station.status is None or not _rests(station.status):
-                return None
-            try:
-                status = await station.handle.state()
-            except Unreachable:
-                return None
-            station.status = status
-            if not _rests(status):
-                return None
-            marks.append((status.agent, status.incarnation, status.turn))
-        return marks
+            for wake in self._quiet.to_wake():
+                await self.post.send(wake.agent, wake.mail_id, WORDS)
 
     async def _do(self, move: Move) -> None:
         board = self.core.state.board
@@ -406,7 +367,3 @@ class TeamService:
     def _name(self, agent: str) -> str:
         member = self.core.state.members.get(agent)
         return member.boot.name if member is not None else agent
-
-
-def _rests(status: AgentStatus) -> bool:
-    return status.state in ("idle", "failed") and status.unread == 0
