@@ -122,7 +122,7 @@ def assemble_agent(
     store = ResultStore(results_dir(boot), redact)
     hooks = hooked(
         boot,
-        settings.hooks,
+        settings,
         policy,
         tool_ports.board,
         HookPorts(tool_ports.shell, env, side, journal, store, timing.clock),

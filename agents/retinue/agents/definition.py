@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.errors import SpecError
 from retinue.tools.permissions.decide import Mode
@@ -37,6 +37,7 @@ class AgentDefinition(BaseModel):
     disallowed_tools: tuple[str, ...] = ()
     model: str | None = None
     mode: Mode | None = None
+    hooks: dict[str, JsonValue] = {}
     origin: str = ""
 
 

@@ -143,6 +143,7 @@ def _boot(
         definition=definition.name,
         description=member.spec.description or definition.description,
         prompt=definition.prompt,
+        hooks=definition.hooks,
         model=member.model.use,
         small_model=spec.small_model.use if spec.small_model is not None else "",
         max_tokens=member.model.max_output_tokens or OUTPUT_TOKENS,

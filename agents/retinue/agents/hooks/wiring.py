@@ -13,7 +13,7 @@ from retinue.agents.journal import Journal
 from retinue.tools.permissions.chain import PermissionPolicy
 from retinue.tools.ports import BoardPort, ShellPort, SideQueryPort
 from retinue.tools.results.store import ResultStore
-from retinue.tools.settings.model import HookSource
+from retinue.tools.settings.model import Settings
 
 LEDGER = "ledger.rlog"
 LONGEST_WORD = 10_000
@@ -43,22 +43,25 @@ class Hooked:
 
 def hooked(
     boot: AgentBoot,
-    sources: tuple[HookSource, ...],
+    settings: Settings,
     policy: PermissionPolicy,
     board: BoardPort | None,
     ports: HookPorts,
 ) -> Hooked:
     """SpecError names the file and the place of what is no hook."""
-    if not sources:
+    own_events = {} if settings.only_policy_hooks else boot.hooks
+    if not settings.hooks and not own_events:
         return Hooked(NoHooks(), policy, board)
     from retinue.agents.hooks.board import HookedBoard
     from retinue.agents.hooks.life import LifeHooks, recorder, situation_of
     from retinue.tools.hooks.command import CommandRunner
-    from retinue.tools.hooks.config import parse_hooks
+    from retinue.tools.hooks.config import for_definition, parse_hooks
     from retinue.tools.hooks.engine import Hooks, Means
     from retinue.tools.hooks.opinions import ToolHooks
 
-    found = [each for s in sources for each in parse_hooks(s.events, s.file, s.source).hooks]
+    own = parse_hooks(own_events, f"the definition {boot.definition}", "definition")
+    own = for_definition(own) if boot.role == "child" else own
+    found = [*(each for s in settings.hooks for each in parse_hooks(s.events, s.file, s.source).hooks), *own.hooks]
     env = {**ports.env, "CLAUDE_PROJECT_DIR": boot.repo}
     runner = CommandRunner(ports.shell, env, Path(boot.run_dir) / "tmp" / f"{boot.agent}-hooks")
     transcript = str(Path(boot.run_dir) / LEDGER)

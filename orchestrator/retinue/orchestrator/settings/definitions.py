@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from retinue.agents.definition import AgentDefinition
 from retinue.orchestrator.settings.places import UserPlaces
 from retinue.tools.errors import SpecError
+from retinue.tools.hooks.config import parse_hooks
 from retinue.tools.permissions.decide import MODES, Mode
 from retinue.tools.settings.merge import STRICT_MODES
 
@@ -20,6 +27,8 @@ _USED = frozenset(("name", "description", "tools", "disallowedTools", "permissio
 _HARMLESS = frozenset(("color",))
 _TRUSTED = frozenset(("hooks", "mcpServers"))
 _FOLDERS = (".claude/agents/", ".retinue/agents/")
+
+_FRONT_HOOKS: TypeAdapter[dict[str, dict[str, JsonValue]]] = TypeAdapter(dict[str, dict[str, JsonValue]])
 
 ReadFolder = Callable[[Path], Mapping[str, bytes]]
 
@@ -60,7 +69,9 @@ def read_definition(data: bytes, origin: str, *, trusted: bool) -> Found:
             None, (f"{origin}: no agent definition: it needs a name like code-reviewer, a description, a text",)
         )
     mode, warnings, withheld = _mode(fields, trusted)
-    without = [key for key in fields if key not in _USED | _HARMLESS]
+    hooks = _hooks(front[1], origin) if front is not None and "hooks" in fields and trusted else HookFront()
+    warnings = (*warnings, *hooks.warnings)
+    without = [key for key in fields if key not in _USED | _HARMLESS | {"hooks"}]
     if without:
         warnings = (*warnings, f"without effect here: {', '.join(without)}")
     if not trusted:
@@ -72,6 +83,7 @@ def read_definition(data: bytes, origin: str, *, trusted: bool) -> Found:
         tools=_names(fields["tools"]) if "tools" in fields else None,
         disallowed_tools=_names(fields.get("disallowedTools", ())),
         mode=mode,
+        hooks=hooks.events,
         origin=origin,
     )
     return Found(
@@ -92,6 +104,31 @@ def _mode(
     if mode not in STRICT_MODES and not trusted:
         return None, (), (f"the mode {mode}",)
     return mode, (), ()
+
+
+@dataclass(frozen=True, slots=True)
+class HookFront:
+    """The hooks of a definition, as they stand there."""
+
+    events: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    warnings: tuple[str, ...] = ()
+
+
+def _hooks(block: str, origin: str) -> HookFront:
+    """The only key that is nested, so the only one that is read as YAML."""
+    lines = block.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("hooks:"))
+    below = (line for line in lines[start + 1 :])
+    own = list(takewhile(lambda line: not line.strip() or line[0].isspace() or line.startswith("-"), below))
+    try:
+        load = cast("Callable[[str], object]", YAML(typ="safe", pure=True).load)
+        events = _FRONT_HOOKS.validate_python(load("\n".join((lines[start], *own))))["hooks"]
+        found = parse_hooks(events, origin, "definition")
+    except (YAMLError, ValidationError):
+        return HookFront(warnings=("hooks: they cannot be read, and are not run",))
+    except SpecError as error:
+        return HookFront(warnings=(f"{str(error).removeprefix(f'{origin}: ')}; its hooks are not run",))
+    return HookFront(events, tuple(text.removeprefix(f"{origin}: ") for text in found.remarks))
 
 
 def front_matter(block: str) -> dict[str, str | tuple[str, ...]]:

@@ -107,6 +107,7 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "definition": definition.name,
             "description": request.description,
             "prompt": definition.prompt,
+            "hooks": definition.hooks,
             "model": request.model or definition.model or parent.model,
             "tools": parent.tools.model_copy(
                 update={"allow": definition.tools, "deny": definition.disallowed_tools},

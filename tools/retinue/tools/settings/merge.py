@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -59,13 +59,15 @@ def merged(files: Iterable[SourcedFile]) -> Merged:
     trusted = _trusted(read)
     policy = [each.content for each in trusted if each.source == "policy"]
     modes: list[Mode] = [mode for each in read if (mode := _mode(each)) is not None]
+    hooks_off = _hooks_off(trusted, policy)
     settings = Settings(
         rules=tuple(rules for each in read if (rules := _rules(each)) is not None),
         mode=modes[-1] if modes else None,
         bypass_refused=any(each.content.permissions.disable_bypass_permissions_mode for each in trusted),
         only_policy=any(file.allow_managed_permission_rules_only for file in policy),
         extra_dirs=_unique(d for each in trusted for d in each.content.permissions.additional_directories),
-        hooks=_hooks(trusted, policy),
+        hooks=tuple(hook for hook in _hooks(trusted) if hook.source == "policy" or not hooks_off),
+        only_policy_hooks=hooks_off,
         classifier=_last(_personal(trusted), lambda file: file.classifier) or ClassifierSettings(),
         web=_last(trusted, lambda file: file.web) or DEFAULT_WEB,
         lsp={name: server for each in trusted for name, server in each.content.lsp.items()},
@@ -112,16 +114,16 @@ def _of_others(rules: SourcedRules) -> SourcedRules:
     return rules if rules.source == "policy" else rules.model_copy(update={"allow": ()})
 
 
-def _hooks(trusted: Sequence[SourcedFile], policy: Iterable[SettingsFile]) -> tuple[HookSource, ...]:
-    found = [
-        HookSource(source=each.source, file=each.file, events=each.content.hooks)
-        for each in trusted
-        if each.content.hooks
-    ]
+def _hooks(trusted: Iterable[SourcedFile]) -> Iterator[HookSource]:
+    for each in trusted:
+        if each.content.hooks:
+            yield HookSource(source=each.source, file=each.file, events=each.content.hooks)
+
+
+def _hooks_off(trusted: Sequence[SourcedFile], policy: Iterable[SettingsFile]) -> bool:
+    """Whether only those of a policy run."""
     off = _last(trusted, lambda file: file.disable_all_hooks) is True
-    if off or any(file.allow_managed_hooks_only for file in policy):
-        return tuple(hook for hook in found if hook.source == "policy")
-    return tuple(found)
+    return off or any(file.allow_managed_hooks_only for file in policy)
 
 
 def _withheld(each: SourcedFile) -> Iterable[str]:

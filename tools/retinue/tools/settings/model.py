@@ -95,6 +95,7 @@ class Settings(Carried):
     mode              None: no file says
     bypass_refused    a policy does not let any agent work in bypassPermissions
     only_policy       only rules of a policy count
+    only_policy_hooks the same for hooks: those of definitions are not run either
     trusted           what the repository brings may execute, grant and route
     notes             instructions for agents that the repository and you keep, as in CLAUDE.md
     """
@@ -107,6 +108,7 @@ class Settings(Carried):
     only_policy: bool = False
     extra_dirs: tuple[str, ...] = ()
     hooks: tuple[HookSource, ...] = ()
+    only_policy_hooks: bool = False
     classifier: ClassifierSettings = ClassifierSettings()
     web: WebSettings = DEFAULT_WEB
     lsp: dict[str, LanguageServer] = {}
