@@ -98,7 +98,7 @@ def test_looking_at_a_spec_without_a_key_warns(cli: Cli, repo: Path, monkeypatch
 
 def test_a_limit_in_dollars_needs_a_known_price(cli: Cli, repo: Path, clusters: list[up.Place]) -> None:
     write(repo, OWN_SERVER)
-    for command in (("up", "team.yaml", "--state-dir", cli.root), ("validate", "team.yaml")):
+    for command in (("up", "team.yaml", "--trust", "--state-dir", cli.root), ("validate", "team.yaml")):
         answer = cli(*command)
         assert answer.code == 2
         assert (
