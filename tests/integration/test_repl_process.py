@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -446,6 +447,18 @@ async def test_it_is_alive_from_its_first_call_until_the_agent_ends(tmp_path: Pa
         await gone(pid)
         assert list((tmp_path / "scratch").iterdir()) == []
         assert not list((tmp_path / "results").glob("repl-*"))
+
+
+async def test_in_another_workspace_it_starts_anew(tmp_path: Path) -> None:
+    async with repl(tmp_path) as at:
+        pid = await pid_of(at)
+        other = tmp_path / "other"
+        other.mkdir()
+        at.ctx = replace(at.ctx, root=other, cwd=other)
+        result = await at.run("import os; os.getcwd()")
+        assert result.data.value == repr(str(other))
+        assert result.data.lost.startswith("the workspace is another one now")
+        await gone(pid)
 
 
 async def test_a_python_that_cannot_start_says_so(tmp_path: Path) -> None:

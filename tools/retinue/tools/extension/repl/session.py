@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -19,6 +20,7 @@ from retinue.tools.extension.repl.framing import Asked, BadFrame, Done, Frame, G
 from retinue.tools.extension.repl.functions import Function
 from retinue.tools.extension.repl.process import Process
 from retinue.tools.extension.repl.words import Kept
+from retinue.tools.ports import ShellPort
 from retinue.tools.text import printable
 
 
@@ -50,6 +52,7 @@ class Session:
     _process: Process | None = None
     _runs: int = 0
     _lost: str = ""
+    _place: tuple[Path, ShellPort] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -72,7 +75,7 @@ class Session:
     ) -> Ran:
         """To its end, its time-out or cancellation: then nothing of it goes on."""
         async with self._lock:
-            await self._look()
+            await self._look((ctx.root, ctx.shell))
             known: Sequence[Function] = functions if self._process is None else ()
             process = self._process = self._process or await Process.start(ctx)
             self._runs += 1
@@ -91,11 +94,16 @@ class Session:
             lost, self._lost = self._lost, ""
             return replace(ran, lost=lost)
 
-    async def _look(self) -> None:
-        """Whether the process ended while nobody did."""
-        process = self._process
-        if process is not None and not process.is_alive:
+    async def _look(self, place: tuple[Path, ShellPort]) -> None:
+        """Whether the process ended while nobody did, or belongs to a workspace that its agent has left."""
+        process, (before, self._place) = self._process, (self._place, place)
+        if process is None:
+            return
+        if not process.is_alive:
             self._lost = f"between the calls the Python process ended ({process.how_it_ended()})"
+            await self.close()
+        elif before != place:
+            self._lost = "the workspace is another one now, so the Python process was started anew"
             await self.close()
 
 

@@ -44,6 +44,7 @@ class REPL(Tool[REPLInput, REPLOutput]):
 
     name = "REPL"
     group = "extension"
+    needs = ("lasting",)
     search_hint = "run python code with tools as functions"
     max_result_chars = MAX_RESULT_CHARS
     needs_lease = False
@@ -58,9 +59,6 @@ class REPL(Tool[REPLInput, REPLOutput]):
     def prompt(self) -> str:
         """With the functions that there may be: where tools are reached through it alone, nobody else names them."""
         return f"{super().prompt()}\n\n{_signatures()}"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.lasting is not None
 
     async def validate_input(self, args: REPLInput, ctx: ToolContext) -> Validation:
         if not args.code.strip() and not args.reset:
