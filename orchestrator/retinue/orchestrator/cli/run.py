@@ -140,7 +140,7 @@ def _check_place(loaded: LoadedSpec, *, in_place: bool) -> None:
 
 async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str) -> int:
     from retinue.agents.model.prices import cost_usd
-    from retinue.agents.records import AgentWaits, ToolFinished
+    from retinue.agents.records import AgentWaits, InnerFinished, ToolFinished
     from retinue.orchestrator.cli import session
     from retinue.orchestrator.cli.output import console, note
     from retinue.orchestrator.view.follow import Follower
@@ -151,7 +151,7 @@ async def _watch(files: RunFiles, team: object, output: OutputFormat, flags: str
     denied: list[str] = []
 
     def on_record(writer: str, record: object) -> None:
-        if isinstance(record, ToolFinished) and record.result.denied:
+        if isinstance(record, ToolFinished | InnerFinished) and record.result.denied:
             denied.append(record.result.name)
         if isinstance(record, AgentWaits):
             # Who waits for an answer learns what keeps it away.
