@@ -360,7 +360,7 @@ def test_none_is_there_without_what_it_works_over() -> None:
     bare = {tool.name for tool in builtin_tools() if not tool.is_available(context())}
     assert bare >= {"TodoWrite", "EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree", "Config", "Sleep"}
     assert bare >= {"TeamCreate", "TeamDelete", "ListPeers"}
-    assert not bare & {"AskUserQuestion", "SendUserMessage", "Read", "Bash"}
+    assert not bare & {"SendUserMessage", "Read", "Bash"}
 
 
 async def test_each_says_what_became_of_it(tmp_path: Path) -> None:

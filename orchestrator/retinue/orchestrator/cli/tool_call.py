@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from retinue.orchestrator.cli import output
+from retinue.orchestrator.cli.answering import HumanAtTheTerminal
 from retinue.orchestrator.cli.asking import AtTheTerminal
 from retinue.orchestrator.cli.trusting import look, remember, store_of
 from retinue.orchestrator.settings.apply import settings_rules
@@ -102,6 +103,7 @@ async def _run(call: Call, folder: Path, given: LaunchSettings) -> CallResult:
         may_read=lambda tool, path: policy.may_read(tool, path),
         code=calls_of_code(builtin_tools(), inner, line, policy, around),
         lasting=lasting,
+        human=HumanAtTheTerminal() if call.person else None,
     )
     first = [ToolCall(id=f"read{n}", name="Read", input={"file_path": str(path)}) for n, path in enumerate(call.read)]
     last = ToolCall(id="call", name=call.name, input=_input(call.given))
