@@ -33,9 +33,7 @@ def functions_of(tools: Iterable[AnyTool]) -> tuple[Function, ...]:
 
 
 def _function(tool: AnyTool) -> Function:
-    schema = tool.json_schema()
-    properties, required = schema.get("properties"), schema.get("required")
-    names = tuple(properties) if isinstance(properties, dict) else ()
-    first = tuple(name for name in names if isinstance(required, list) and name in required)
-    rest = tuple(name for name in names if name not in first)
+    fields = {field.alias or name: field.is_required() for name, field in tool.Input.model_fields.items()}
+    first = [name for name, required in fields.items() if required]
+    rest = [name for name, required in fields.items() if not required]
     return Function(tool.name, (*first, *rest), len(first), tool.prompt())
