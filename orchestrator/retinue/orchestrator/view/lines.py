@@ -22,9 +22,11 @@ from retinue.agents.records import (
     BackgroundEnded,
     BackgroundStarted,
     BlockComplete,
+    HooksRan,
     InnerFinished,
     MailStored,
     MessageWithdrawn,
+    PromptRefused,
     ToolFinished,
     TurnClosed,
 )
@@ -89,12 +91,25 @@ def _of_agent(record: AnyRecord) -> _Said | None:
             return "", f"waits{seconds}: {record.what}", "note"
         case TurnClosed() if record.reason != "done":
             return "", f"turn ended: {record.reason}: {record.detail}", "bad"
+        case HooksRan() | PromptRefused():
+            return _of_hooks(record)
         case BackgroundStarted() | BackgroundEnded():
             return _in_background(record.task)
         case MailStored(envelope=envelope) if not isinstance(envelope.body, BackgroundEnd):
             return name_of(envelope.recipient), f"mail from {name_of(envelope.sender)}: {_mail(envelope.body)}", "note"
         case _:
             return None
+
+
+def _of_hooks(record: HooksRan | PromptRefused) -> _Said | None:
+    """Hooks that went well and had nothing to say to people are bookkeeping."""
+    if isinstance(record, PromptRefused):
+        return "", f"a hook kept a prompt back: {record.reason}", "bad"
+    blocked = [f"{run.name} blocks" for run in record.runs if run.outcome == "blocked"]
+    failed = [f"{run.name}: {run.problem}" for run in record.runs if run.problem]
+    halts = [f"ends the turn: {record.halts}"] if record.halts is not None else []
+    parts = (*blocked, *halts, *failed, *record.messages)
+    return ("", "; ".join(parts), "bad" if blocked or halts or failed else "note") if parts else None
 
 
 def _in_background(task: BackgroundTask) -> _Said:

@@ -16,6 +16,7 @@ from retinue.agents.records import (
     InnerFinished,
     MailStored,
     MessageClosed,
+    PromptRefused,
     RequestSent,
     SideAnswered,
     StepClosed,
@@ -100,6 +101,8 @@ class RunView:
         elif is_team_record(record):
             self.team.apply(record)
             self._apply_team(record)
+        elif writer in self.agents and isinstance(record, PromptRefused):
+            self.agents[writer].unread.discard(record.mail)
         elif writer in self.agents:
             self._apply_agent(self.agents[writer], record)
 
