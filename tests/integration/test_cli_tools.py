@@ -42,7 +42,14 @@ def test_all_tools_are_listed_with_what_they_are_like(cli: Cli) -> None:
     assert (found["Read"]["safe"], found["Read"]["read_only"], found["Read"]["origin"]) == ("yes", "yes", "built-in")
     assert (found["Edit"]["safe"], found["Edit"]["read_only"]) == ("no", "no")
     assert found["Snip"]["absent"] == "Snip is not built in"
-    assert set(absent(cli)) == {"Snip"}
+
+
+def test_what_a_spec_or_the_settings_have_to_bring_is_named(cli: Cli) -> None:
+    missing = absent(cli)
+    assert missing["WebSearch"] == "no web search is set (web.search)"
+    assert missing["LSP"] == "no language server is set (lsp)"
+    assert missing["ReadMcpResource"] == "no MCP server is set (mcp_servers)"
+    assert not missing.keys() & {"WebFetch", "TaskCreate", "Agent", "SendMessage", "Read", "Bash", "TodoWrite"}
 
 
 def test_an_agent_lacks_what_its_definition_leaves_out(cli: Cli, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ from retinue.tools.ports import (
 from retinue.tools.registry.builtin import builtin_tools
 from retinue.tools.registry.deferral import SEARCH_TOOL
 from retinue.tools.registry.filters import PoolFilter, PoolMode
+from retinue.tools.registry.needs import LACKS, lacking
 from retinue.tools.registry.pool import ToolPool
 from retinue.tools.registry.pool import assemble as assemble_pool
 from retinue.tools.results.store import ResultStore
@@ -219,9 +220,10 @@ def _learner(boot: AgentBoot, policy: PermissionPolicy) -> Callable[[Behavior, s
     return learn
 
 
-def useless_in(context: ToolContext, boot: AgentBoot) -> Callable[[AnyTool], bool]:
+def useless_in(context: ToolContext, boot: AgentBoot) -> Callable[[AnyTool], str]:
     """Which tools have nothing to work with: what they ask for is not there, or nothing is deferred."""
-    return lambda tool: boot.tools.loading == "all" if tool.name == SEARCH_TOOL else not tool.is_available(context)
+    unsearched = LACKS["catalog"] if boot.tools.loading == "all" else ""
+    return lambda tool: unsearched if tool.name == SEARCH_TOOL else lacking(tool, context)
 
 
 def tool_pool(
@@ -229,7 +231,7 @@ def tool_pool(
     policy: PermissionPolicy,
     tools: Iterable[AnyTool] | None = None,
     others: Iterable[AnyTool] = (),
-    useless: Callable[[AnyTool], bool] | None = None,
+    useless: Callable[[AnyTool], str] | None = None,
 ) -> ToolPool:
     """What the model sees: less what no set of rights would ever let pass. All built-in tools when none are given."""
     denied = [name for rights in policy.rights for name in rights.book.denied_tools()]

@@ -273,6 +273,8 @@ class Tool(ABC, Generic[In, Out]):
     max_result_chars  what the model sees of a result, at most; None for a tool that limits itself (Read)
     should_defer      the model may find it by ToolSearch first, where its provider can do that
     search_hint       further words by which it is found
+    needs             fields of `ToolContext` without which no call of it can do anything: where one is None, an agent
+                      does not have it
     idempotent        repeating a call with the same context key has one effect; such calls run again after a crash
     needs_lease       the call touches the workspace, so the executor takes its lease first
     fails_group       a failure aborts the sibling group (the shell)
@@ -286,6 +288,7 @@ class Tool(ABC, Generic[In, Out]):
     max_result_chars: ClassVar[int | None] = 50_000
     should_defer: ClassVar[bool] = False
     search_hint: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
     idempotent: ClassVar[bool] = False
     needs_lease: ClassVar[bool] = True
     fails_group: ClassVar[bool] = False
@@ -325,9 +328,11 @@ class Tool(ABC, Generic[In, Out]):
         return True
 
     def is_available(self, ctx: ToolContext) -> bool:
-        """Whether an agent in these surroundings could use it at all: asked once, when its pool is made."""
-        del ctx
-        return True
+        """Whether an agent in these surroundings, which have all that it `needs`, could use it at all.
+
+        Asked when a pool is made.
+        """
+        return all(getattr(ctx, need) is not None for need in self.needs)
 
     # --- what one call may do ---
 

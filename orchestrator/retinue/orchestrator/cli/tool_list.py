@@ -10,9 +10,12 @@ from retinue.agents.definition import AgentDefinition
 from retinue.tools.base import AnyTool, Traits
 from retinue.tools.registry.builtin import built_in, builtin_tools
 from retinue.tools.registry.filters import Filters, PoolFilter, PoolMode, filters_of
+from retinue.tools.registry.needs import lacking_without
 from retinue.tools.registry.table import BASE_TOOLS, SEARCH, Entry
 
 Answer = Literal["yes", "no", "by call"]
+WHERE_SET = frozenset({"search", "languages", "mcp", "skills", "catalog", "human", "team_admin"})
+"""What no agent has by itself: a spec, the settings, a model or a person bring it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def listed(
     tools = {tool.name: tool for tool in builtin_tools()}
     lists = None if definition is None else PoolFilter(definition.tools, definition.disallowed_tools)
     left = [name for name in tools if not (embedded_search and name in SEARCH)]
-    filters = filters_of(frozenset(left), denied, lists, mode)
+    filters = filters_of(frozenset(left), denied, lists, mode, lacking_without(WHERE_SET))
     return tuple(_rows(tools, filters))
 
 

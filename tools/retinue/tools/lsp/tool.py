@@ -58,6 +58,7 @@ class LSPOutput(ToolData):
 class LSP(Tool[LSPInput, LSPOutput]):
     name = "LSP"
     group = "extension"
+    needs = ("languages",)
     search_hint = "code intelligence: definition, references, type of a symbol, callers, compile errors, rename impact"
     should_defer = True
 

@@ -46,7 +46,7 @@ class Filters:
     """All that can keep a tool from an agent.
 
     names    of all built-in tools
-    useless  whether a tool has nothing to work with here
+    useless  why a tool has nothing to work with here; empty when it has
     """
 
     denied: tuple[str, ...]
@@ -54,7 +54,7 @@ class Filters:
     deny: tuple[str, ...]
     mode: PoolMode
     names: Collection[str] = field(default=())
-    useless: Callable[[AnyTool], bool] | None = None
+    useless: Callable[[AnyTool], str] | None = None
 
     def absence(self, tool: AnyTool) -> str:
         """Why the agent has no such tool, in words; empty when it has."""
@@ -66,8 +66,8 @@ class Filters:
             return f"the definition leaves out {by}"
         if self.allow is not None and not any(names_tool(pattern, tool) for pattern, _ in self.allow):
             return "the definition does not name it"
-        if self.useless is not None and self.useless(tool):
-            return "it has nothing to work with here"
+        if self.useless is not None and (why := self.useless(tool)):
+            return why
         return "" if tool.is_enabled() else "it is not enabled here"
 
     def _by_mode(self, tool: AnyTool) -> str:
@@ -90,7 +90,7 @@ def filters_of(
     denied: Collection[str],
     chosen: PoolFilter | None,
     mode: PoolMode | None,
-    useless: Callable[[AnyTool], bool] | None = None,
+    useless: Callable[[AnyTool], str] | None = None,
 ) -> Filters:
     """SpecError for an entry that is no name of a tool."""
     lists = chosen or PoolFilter()

@@ -95,13 +95,13 @@ def assemble(
     denied: Iterable[str] = (),
     chosen: PoolFilter | None = None,
     mode: PoolMode | None = None,
-    useless: Callable[[AnyTool], bool] | None = None,
+    useless: Callable[[AnyTool], str] | None = None,
 ) -> ToolPool:
     """The pool of one agent: all tools, less what may never run here, less what its definition leaves out.
 
     denied   names in tool-wide deny rules, with wildcards; `mcp__server` names all tools of that server
     chosen   the agent's own lists; a wrong entry in them is a SpecError
-    useless  whether a tool has nothing to work with here
+    useless  why a tool has nothing to work with here; empty when it has
     """
     own = tuple(builtin)
     filters = filters_of(frozenset(tool.name for tool in own), tuple(denied), chosen, mode, useless)

@@ -36,6 +36,7 @@ class ListMcpResources(Tool[ListMcpResourcesInput, ListMcpResourcesOutput]):
     name = "ListMcpResources"
     aliases = ("ListMcpResourcesTool",)
     group = "extension"
+    needs = ("mcp",)
     search_hint = "what MCP servers offer to read: documents, records, data"
     should_defer = True
     needs_lease = False
@@ -43,9 +44,6 @@ class ListMcpResources(Tool[ListMcpResourcesInput, ListMcpResourcesOutput]):
 
     def description(self) -> str:
         return "Lists the resources that MCP servers offer for reading"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.mcp is not None
 
     def traits(self, args: ListMcpResourcesInput) -> Traits:
         return READS

@@ -36,6 +36,7 @@ class ReadMcpResource(Tool[ReadMcpResourceInput, ReadMcpResourceOutput]):
     name = "ReadMcpResource"
     aliases = ("ReadMcpResourceTool",)
     group = "extension"
+    needs = ("mcp",)
     search_hint = "read a resource of an MCP server by its URI"
     should_defer = True
     needs_lease = False
@@ -43,9 +44,6 @@ class ReadMcpResource(Tool[ReadMcpResourceInput, ReadMcpResourceOutput]):
 
     def description(self) -> str:
         return "Reads one resource of an MCP server"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.mcp is not None
 
     def traits(self, args: ReadMcpResourceInput) -> Traits:
         return READS

@@ -48,6 +48,7 @@ class SkillOutput(ToolData):
 class Skill(Tool[SkillInput, SkillOutput]):
     name = "Skill"
     group = "extension"
+    needs = ("skills",)
     search_hint = "use a skill: instructions for a kind of work"
     needs_lease = False
     deadline_s = None

@@ -57,6 +57,7 @@ class ToolSearchOutput(ToolData):
 class ToolSearch(Tool[ToolSearchInput, ToolSearchOutput]):
     name = "ToolSearch"
     group = "extension"
+    needs = ("catalog",)
     search_hint = "find and load further tools"
     needs_lease = False
     idempotent = True
@@ -64,9 +65,6 @@ class ToolSearch(Tool[ToolSearchInput, ToolSearchOutput]):
 
     def description(self) -> str:
         return "Finds tools that are not loaded yet, and loads their definitions"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.catalog is not None
 
     def traits(self, args: ToolSearchInput) -> Traits:
         return READS

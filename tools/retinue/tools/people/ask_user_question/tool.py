@@ -79,6 +79,7 @@ class AskUserQuestionOutput(ToolData):
 class AskUserQuestion(Tool[AskUserQuestionInput, AskUserQuestionOutput]):
     name = "AskUserQuestion"
     group = "people"
+    needs = ("human",)
     search_hint = "clarify choose preference options"
     needs_lease = False
     deadline_s = None

@@ -35,15 +35,13 @@ class TodoWriteOutput(ToolData):
 class TodoWrite(Tool[TodoWriteInput, TodoWriteOutput]):
     name = "TodoWrite"
     group = "people"
+    needs = ("todos",)
     search_hint = "checklist plan progress steps"
     idempotent = True
     needs_lease = False
 
     def description(self) -> str:
         return "Keep your own list of what there is to do"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.todos is not None
 
     def title(self, args: TodoWriteInput) -> str:
         return f"Todo: {progress(args.todos)}"

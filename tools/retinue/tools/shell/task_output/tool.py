@@ -36,6 +36,7 @@ class TaskOutputOutput(ToolData):
 class TaskOutput(Tool[TaskOutputInput, TaskOutputOutput]):
     name = "TaskOutput"
     group = "shell"
+    needs = ("background",)
     search_hint = "output of a background command"
     max_result_chars = MAX_RESULT_CHARS
     idempotent = True

@@ -43,6 +43,7 @@ class TaskStopOutput(ToolData):
 class TaskStop(Tool[TaskStopInput, TaskStopOutput]):
     name = "TaskStop"
     group = "shell"
+    needs = ("background",)
     search_hint = "end a background command"
     idempotent = True
     needs_lease = False

@@ -39,6 +39,7 @@ class ConfigOutput(ToolData):
 class Config(Tool[ConfigInput, ConfigOutput]):
     name = "Config"
     group = "system"
+    needs = ("config",)
     search_hint = "settings preferences mode"
     should_defer = True
     idempotent = True
@@ -46,9 +47,6 @@ class Config(Tool[ConfigInput, ConfigOutput]):
 
     def description(self) -> str:
         return "Show a setting of this session, or change it"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.config is not None
 
     def traits(self, args: ConfigInput) -> Traits:
         return Traits(read_only=args.value is None, concurrency_safe=args.value is None)

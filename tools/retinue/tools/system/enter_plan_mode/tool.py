@@ -32,6 +32,7 @@ class EnterPlanModeOutput(ToolData):
 class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
     name = "EnterPlanMode"
     group = "system"
+    needs = ("plan",)
     search_hint = "plan first, design before changing"
     idempotent = True
     needs_lease = False
@@ -39,9 +40,6 @@ class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
 
     def description(self) -> str:
         return "Plan first: only look, and write a plan to be approved"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.plan is not None
 
     def title(self, args: EnterPlanModeInput) -> str:
         return "Begins to plan"

@@ -38,6 +38,7 @@ class EnterWorktreeOutput(ToolData):
 class EnterWorktree(Tool[EnterWorktreeInput, EnterWorktreeOutput]):
     name = "EnterWorktree"
     group = "system"
+    needs = ("worktrees",)
     search_hint = "git isolated copy branch"
     should_defer = True
     idempotent = True
@@ -45,9 +46,6 @@ class EnterWorktree(Tool[EnterWorktreeInput, EnterWorktreeOutput]):
 
     def description(self) -> str:
         return "Work on in a further git worktree of your own"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.worktrees is not None
 
     def title(self, args: EnterWorktreeInput) -> str:
         return f"Enter worktree {one_line(args.name or args.path or '', 80)}".rstrip()

@@ -44,15 +44,13 @@ class ExitPlanModeOutput(ToolData):
 class ExitPlanMode(Tool[ExitPlanModeInput, ExitPlanModeOutput]):
     name = "ExitPlanMode"
     group = "system"
+    needs = ("plan",)
     search_hint = "plan is done, ask for approval"
     needs_lease = False
     deadline_s = None
 
     def description(self) -> str:
         return "Have the plan approved, and begin with the work"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.plan is not None
 
     def title(self, args: ExitPlanModeInput) -> str:
         return "Has a plan to be approved"

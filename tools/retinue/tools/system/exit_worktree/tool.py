@@ -41,6 +41,7 @@ class ExitWorktreeOutput(ToolData):
 class ExitWorktree(Tool[ExitWorktreeInput, ExitWorktreeOutput]):
     name = "ExitWorktree"
     group = "system"
+    needs = ("worktrees",)
     search_hint = "git leave remove worktree"
     should_defer = True
     idempotent = True
@@ -48,9 +49,6 @@ class ExitWorktree(Tool[ExitWorktreeInput, ExitWorktreeOutput]):
 
     def description(self) -> str:
         return "Go back to your first worktree"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.worktrees is not None
 
     def traits(self, args: ExitWorktreeInput) -> Traits:
         return Traits(destructive=args.action == "remove" and args.discard_changes)

@@ -30,6 +30,7 @@ class SleepOutput(ToolData):
 class Sleep(Tool[SleepInput, SleepOutput]):
     name = "Sleep"
     group = "system"
+    needs = ("waiting",)
     search_hint = "wait pause for a while"
     should_defer = True
     needs_lease = False
@@ -37,9 +38,6 @@ class Sleep(Tool[SleepInput, SleepOutput]):
 
     def description(self) -> str:
         return "Wait for some time, or until mail comes"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.waiting is not None
 
     def traits(self, args: SleepInput) -> Traits:
         return READS

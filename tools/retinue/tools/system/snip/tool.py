@@ -35,6 +35,7 @@ class SnipOutput(ToolData):
 class Snip(Tool[SnipInput, SnipOutput]):
     name = "Snip"
     group = "system"
+    needs = ("history",)
     search_hint = "remove old messages from the context"
     should_defer = True
     idempotent = True

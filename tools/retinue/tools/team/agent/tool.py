@@ -42,6 +42,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
     name = "Agent"
     aliases = ("Task",)
     group = "agents"
+    needs = ("children",)
     search_hint = "start a sub-agent"
     idempotent = True
     needs_lease = False

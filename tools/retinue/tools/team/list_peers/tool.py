@@ -20,6 +20,7 @@ class ListPeersOutput(ToolData):
 class ListPeers(Tool[ListPeersInput, ListPeersOutput]):
     name = "ListPeers"
     group = "agents"
+    needs = ("peers",)
     search_hint = "teammates agents who is there idle busy"
     should_defer = True
     needs_lease = False
@@ -27,9 +28,6 @@ class ListPeers(Tool[ListPeersInput, ListPeersOutput]):
 
     def description(self) -> str:
         return "List the other agents, and how they stand"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.peers is not None
 
     def traits(self, args: ListPeersInput) -> Traits:
         return READS

@@ -23,6 +23,7 @@ class SendMessageInput(ToolInput):
 class SendMessage(Tool[SendMessageInput, AnswerOutput]):
     name = "SendMessage"
     group = "agents"
+    needs = ("mail",)
     search_hint = "write to a teammate"
     idempotent = True
     needs_lease = False

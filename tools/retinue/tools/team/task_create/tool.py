@@ -22,6 +22,7 @@ class TaskCreateInput(ToolInput):
 class TaskCreate(Tool[TaskCreateInput, AnswerOutput]):
     name = "TaskCreate"
     group = "agents"
+    needs = ("board",)
     search_hint = "add to the task list"
     idempotent = True
     needs_lease = False

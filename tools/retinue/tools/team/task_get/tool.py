@@ -24,6 +24,7 @@ class TaskGetOutput(ToolData):
 class TaskGet(Tool[TaskGetInput, TaskGetOutput]):
     name = "TaskGet"
     group = "agents"
+    needs = ("board",)
     search_hint = "show a task"
     idempotent = True
     needs_lease = False

@@ -18,6 +18,7 @@ class TaskListOutput(ToolData):
 class TaskList(Tool[TaskListInput, TaskListOutput]):
     name = "TaskList"
     group = "agents"
+    needs = ("board",)
     search_hint = "show the task list"
     idempotent = True
     needs_lease = False

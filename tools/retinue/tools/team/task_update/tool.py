@@ -31,6 +31,7 @@ class TaskUpdateInput(ToolInput):
 class TaskUpdate(Tool[TaskUpdateInput, AnswerOutput]):
     name = "TaskUpdate"
     group = "agents"
+    needs = ("board",)
     search_hint = "change or submit a task"
     idempotent = True
     needs_lease = False

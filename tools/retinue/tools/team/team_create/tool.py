@@ -43,6 +43,7 @@ class TeamCreateOutput(ToolData):
 class TeamCreate(Tool[TeamCreateInput, TeamCreateOutput]):
     name = "TeamCreate"
     group = "agents"
+    needs = ("team_admin",)
     search_hint = "form a team of agents"
     should_defer = True
     idempotent = True
@@ -50,9 +51,6 @@ class TeamCreate(Tool[TeamCreateInput, TeamCreateOutput]):
 
     def description(self) -> str:
         return "Make a team that you lead"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.team_admin is not None
 
     def title(self, args: TeamCreateInput) -> str:
         return f"New team: {one_line(args.team_name, 80)}"

@@ -19,6 +19,7 @@ class TeamDeleteOutput(ToolData):
 class TeamDelete(Tool[TeamDeleteInput, TeamDeleteOutput]):
     name = "TeamDelete"
     group = "agents"
+    needs = ("team_admin",)
     search_hint = "end the team"
     should_defer = True
     idempotent = True
@@ -26,9 +27,6 @@ class TeamDelete(Tool[TeamDeleteInput, TeamDeleteOutput]):
 
     def description(self) -> str:
         return "End the team that you lead"
-
-    def is_available(self, ctx: ToolContext) -> bool:
-        return ctx.team_admin is not None
 
     def traits(self, args: TeamDeleteInput) -> Traits:
         return Traits(destructive=True)

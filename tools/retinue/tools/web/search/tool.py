@@ -63,6 +63,7 @@ class WebSearch(Tool[WebSearchInput, WebSearchOutput]):
 
     name = "WebSearch"
     group = "network"
+    needs = ("search",)
     search_hint = "search the internet for pages, news, documentation"
     idempotent = True
     needs_lease = False
