@@ -42,6 +42,7 @@ def test_an_agent_changes_its_worktree_its_own_repository_and_its_temp_folder() 
     policy = of_bob()
     assert policy.scratch == RUN / "tmp/bob~1"
     changed = (TREE / "src/a.py", OWN / "refs/heads/x", OWN / "objects/12/34", OWN / "packed-refs", OWN / "gc.pid")
+    changed += (RUN / "beside/bob~1/one/src/a.py",)
     assert {access(policy, path) for path in (*changed, policy.scratch / "x")} == {"write"}
 
 
@@ -55,7 +56,17 @@ def test_an_agent_changes_nothing_that_makes_git_or_an_agent_run_something() -> 
 
 def test_an_agent_sees_nothing_of_other_agents_of_keys_and_of_the_run() -> None:
     policy = of_bob()
-    of_run = ("control.key", "env.json", "ledger.rlog", "plan.json", "lock", "spec.yaml", "wt/eve~1/a", "verify/a")
+    of_run = (
+        "control.key",
+        "env.json",
+        "ledger.rlog",
+        "plan.json",
+        "lock",
+        "spec.yaml",
+        "wt/eve~1/a",
+        "verify/a",
+        "beside/eve~1/a",
+    )
     others = ("agents/eve~1.git/HEAD", "tmp/eve~1/x", "tool-results/eve~1/1.txt", "tasks/eve~1/1.txt", "cluster.json")
     paths = (*(RUN / name for name in (*of_run, *others)), STATE / "runs/other/env.json", Path("/home/ada/.ssh/id"))
     assert {access(policy, path) for path in paths} == {"hidden"}
