@@ -14,7 +14,7 @@ from retinue.tools.hooks.config import CommandHook, HttpHook, PythonHook, for_de
 from retinue.tools.hooks.events import EVENTS, TOOL_EVENTS, Event
 from retinue.tools.hooks.match import Call, concerns, fits_condition
 from retinue.tools.hooks.payloads import PAYLOADS, PreToolUse, Situation, SubagentStop
-from retinue.tools.shell.bash.tool import Bash, BashInput
+from retinue.tools.shell.bash.tool import Bash
 from support.calls import Silent, Words, context
 
 RUN: dict[str, JsonValue] = {"type": "command", "command": "/bin/check --token=abc x"}
@@ -33,7 +33,7 @@ def test_every_event_takes_a_command(event: Event):
 def test_a_hook_is_named_without_its_arguments():
     (hook,) = parse_hooks(one("Stop", RUN), "f.json", "project").hooks
     assert hook.name == "Stop hook check (project)"
-    secret = {"type": "command", "command": "TOKEN=abc curl -H 'X: y'"}
+    secret: JsonValue = {"type": "command", "command": "TOKEN=abc curl -H 'X: y'"}
     assert parse_hooks(one("Stop", secret), "f").hooks[0].name == "Stop hook curl (user)"
 
 
@@ -171,7 +171,7 @@ class Named(Silent):
     ],
 )
 def test_a_condition_fits_commands_by_their_parts(condition: str, command: str, fits: bool):
-    call = Call(Bash(), BashInput(command=command), context())
+    call = Call(Bash(), Bash.Input.model_validate({"command": command}), context())
     assert fits_condition(condition, call) is fits
 
 
