@@ -133,6 +133,12 @@ def test_no_link_is_followed_neither_in_a_commit_nor_on_disk(store: TrustStore, 
     assert asyncio.run(from_disk()) == {}
 
 
+def test_a_checkout_may_lie_behind_a_link(store: TrustStore, repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    found = look(tmp_path / "link" / "repo", "worktree", store)
+    assert (set(found.part), found.brought.links) == ({".claude/settings.json"}, ())
+
+
 @pytest.mark.parametrize("base", ["head", "worktree"])
 def test_a_base_decides_which_settings_count(store: TrustStore, repo: Path, base: str) -> None:
     (repo / ".claude" / "settings.json").write_text('{"permissions": {"deny": ["Bash"]}}')

@@ -160,6 +160,15 @@ def test_front_matter_joins_lines_and_reads_lists() -> None:
     assert front_matter(text) == {"description": "one two", "tools": ("Read", "Grep"), "name": "x y"}
 
 
+def test_no_untrusted_definition_takes_the_place_of_a_built_in_one() -> None:
+    contents = {".claude/agents/x.md": AGENT.replace(b"code-reviewer", b"explore")}
+    (taken,) = definitions_in(contents, trusted=True, foreign=True)
+    assert taken.definition is not None
+    (refused,) = definitions_in(contents, trusted=False, foreign=True)
+    assert refused.definition is None
+    assert refused.withheld[0] == ".claude/agents/x.md: in the place of the built-in explore"
+
+
 def test_definitions_of_others_can_be_left_out() -> None:
     contents = {".claude/agents/x.md": AGENT, ".retinue/agents/y.md": AGENT.replace(b"code-reviewer", b"own")}
     assert len(definitions_in(contents, trusted=True, foreign=True)) == 2

@@ -13,7 +13,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from retinue.agents.definition import AgentDefinition
+from retinue.agents.definition import AgentDefinition, builtin_definitions
 from retinue.orchestrator.settings.places import UserPlaces
 from retinue.tools.errors import SpecError
 from retinue.tools.hooks.config import parse_hooks
@@ -43,12 +43,20 @@ class Found:
 
 
 def definitions_in(contents: Mapping[str, bytes], *, trusted: bool, foreign: bool) -> tuple[Found, ...]:
-    """Of a repository; what stands later wins over an earlier one of that name."""
+    """Of a repository; a later one wins over an earlier one of its name, and over a built-in one when it is trusted."""
     return tuple(
-        read_definition(content, path, trusted=trusted)
+        _apart(read_definition(content, path, trusted=trusted), trusted=trusted)
         for path, content in sorted(contents.items())
         if path.endswith(".md") and path.startswith(_FOLDERS if foreign else _FOLDERS[1])
     )
+
+
+def _apart(found: Found, *, trusted: bool) -> Found:
+    """Whoever names a built-in kind gets that, as long as nobody trusted another one of its name."""
+    kind = found.definition
+    if trusted or kind is None or kind.name not in builtin_definitions():
+        return found
+    return Found(None, found.warnings, (f"{kind.origin}: in the place of the built-in {kind.name}", *found.withheld))
 
 
 def user_definitions(places: UserPlaces, read: ReadFolder, *, foreign: bool) -> tuple[Found, ...]:

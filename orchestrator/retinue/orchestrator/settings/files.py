@@ -91,7 +91,7 @@ def _read_into(root: Path, path: str, contents: dict[str, bytes], links: list[st
     try:
         fd = _opened(root, path)
     except OSError:
-        if _is_link(root / path):
+        if _is_link(root, path):
             links.append(path)
         return
     try:
@@ -128,8 +128,10 @@ def _content(fd: int, path: Path) -> bytes:
     return data
 
 
-def _is_link(path: Path) -> bool:
-    return path.is_symlink() or any(parent.is_symlink() for parent in list(path.parents)[:4])
+def _is_link(root: Path, path: str) -> bool:
+    """Whether a part of it is; where the root itself lies is the user's to choose."""
+    parts = path.split("/")
+    return any((root / "/".join(parts[: n + 1])).is_symlink() for n in range(len(parts)))
 
 
 def _refuse_many(count: int, root: Path) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retinue.agents.definition import AgentDefinition
+from retinue.orchestrator.mcp.servers import StdioServer
 from retinue.orchestrator.settings.definitions import Found, definitions_in, user_definitions
 from retinue.orchestrator.settings.files import MOST_BYTES, Brought
 from retinue.orchestrator.settings.notes import gather_notes
 from retinue.orchestrator.settings.parse import parse_settings
 from retinue.orchestrator.settings.places import LOCAL, NOTES, PROJECT, SettingsPlace, UserPlaces, counts
+from retinue.orchestrator.settings.servers import FILE as SERVERS
+from retinue.orchestrator.settings.servers import servers_in
 from retinue.orchestrator.settings.skills import gather_skills
 from retinue.tools.errors import SpecError
 from retinue.tools.extension.skills.book import Skill
@@ -37,6 +40,7 @@ class LaunchSettings:
     withheld: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()
+    servers: tuple[StdioServer, ...] = ()
 
 
 NOTHING_SET = LaunchSettings()
@@ -62,14 +66,17 @@ def load_settings(
         *definitions_in(brought.contents, trusted=trusted, foreign=compatible),
     )
     skills, bad_skills = gather_skills(brought.contents, places, trusted=trusted, foreign=compatible)
+    shared = brought.contents.get(SERVERS, b"{}") if trusted and compatible else b"{}"
+    servers, bad_servers = servers_in(shared)
     notes = gather_notes(brought.contents, places, read, kinds, foreign=compatible)
     return LaunchSettings(
         joined.settings.model_copy(update={"notes": notes, "trusted": trusted}),
         joined.env,
         {each.definition.name: each.definition for each in kinds if each.definition is not None},
         (*joined.withheld, *(text for each in kinds for text in each.withheld), *_other(brought, trusted, compatible)),
-        (*_warnings(found, kinds, brought), *bad_skills),
+        (*_warnings(found, kinds, brought), *bad_skills, *bad_servers),
         skills,
+        servers,
     )
 
 

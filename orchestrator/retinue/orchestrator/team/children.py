@@ -112,14 +112,14 @@ def _boot(agent: str, parent: AgentBoot, request: ChildRequest, definition: Agen
             "tools": parent.tools.model_copy(
                 update={"allow": definition.tools, "deny": definition.disallowed_tools},
             ),
-            "rights": _rights(parent, request, definition),
+            "rights": rights_of(parent, request, definition),
             "limits": AgentLimits(),
             "workspace": parent.workspace,
         }
     )
 
 
-def _rights(parent: AgentBoot, request: ChildRequest, definition: AgentDefinition) -> tuple[Rights, ...]:
+def rights_of(parent: AgentBoot, request: ChildRequest, definition: AgentDefinition) -> tuple[Rights, ...]:
     """Those of its parent, of one that plans in the mode plan; a mode of its own can only take away from them."""
     rights = parent.rights
     if request.planning:
