@@ -34,7 +34,7 @@ permissions: {{mode: bypassPermissions}}
 mcp_servers:
   tracker:
     command: {sys.executable}
-    args: [{SERVER}, well]
+    args: [{SERVER}]
     env: {{TRACKER_KEY: "${{TRACKER_KEY}}"}}
 agents:
   ada: {{definition: coder, description: builds, tools: {{loading: client}}}}

@@ -18,10 +18,15 @@ from retinue.tools.errors import ToolError
 from retinue.tools.ports import McpListing, McpRequest
 
 SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
+BAD = SERVER.with_name("mcp_bad_server.py")
 
 
-def server(manner: str = "well", name: str = "tracker") -> StdioServer:
-    return StdioServer(name=name, command=sys.executable, args=(str(SERVER), manner), env={"TRACKER_KEY": "k"})
+def server() -> StdioServer:
+    return StdioServer(name="tracker", command=sys.executable, args=(str(SERVER),), env={"TRACKER_KEY": "k"})
+
+
+def bad_server(manner: str) -> StdioServer:
+    return StdioServer(name="broken", command=sys.executable, args=("-S", str(BAD), manner))
 
 
 async def no_pause(seconds: float) -> None:
@@ -53,7 +58,7 @@ async def called(made: McpHost, tool: str, **arguments: str | int) -> str:
 async def until(made: McpHost, fits: Callable[[McpListing], bool]) -> McpListing:
     async with asyncio.timeout(60):
         while not fits(listing := await made.listing(0.05)):
-            await asyncio.sleep(0.01)
+            pass
     return listing
 
 
@@ -131,13 +136,17 @@ async def test_a_new_tool_is_listed_at_the_next_question(tmp_path: Path) -> None
     async with host(tmp_path, server()) as made:
         before = await made.listing(20.0)
         assert await called(made, "grow") == "grown"
-        after = await until(made, lambda listing: any(t.name == "later" for t in listing.tools))
+        async with asyncio.timeout(20):
+            after = await made.listing()
+            while "later" not in [facts.name for facts in after.tools]:
+                assert await called(made, "close_issue", number=1) == "closed 1"
+                after = await made.listing()
         assert after.version > before.version
         assert await called(made, "later") == "late"
 
 
 async def test_a_server_that_fails_is_named_with_its_last_words_and_costs_the_others_nothing(tmp_path: Path) -> None:
-    async with host(tmp_path, server(), server("leaves", "broken")) as made:
+    async with host(tmp_path, server(), bad_server("leaves")) as made:
         listing = await until(made, lambda found: all(s.state != "connecting" for s in found.servers))
         states = {each.name: each for each in listing.servers}
         assert states["tracker"].state == "connected"
@@ -149,10 +158,10 @@ async def test_a_server_that_fails_is_named_with_its_last_words_and_costs_the_ot
 
 
 async def test_a_server_that_babbles_and_never_greets_is_ended(tmp_path: Path) -> None:
-    async with host(tmp_path, server("babbles"), connect_s=0.5) as made:
+    async with host(tmp_path, bad_server("babbles"), connect_s=0.5) as made:
         listing = await until(made, lambda found: bool(found.servers[0].detail))
         assert "did not greet within 0.5 s" in listing.servers[0].detail
-    left = [p for p in psutil.Process().children(recursive=True) if str(SERVER) in " ".join(p.cmdline())]
+    left = [p for p in psutil.Process().children(recursive=True) if str(BAD) in " ".join(p.cmdline())]
     assert left == []
 
 

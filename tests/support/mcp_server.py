@@ -1,10 +1,8 @@
-"""An MCP server for tests, on its standard streams. Run as a program; its one argument says how it behaves."""
+"""An MCP server for tests, on its standard streams. Run as a program."""
 
 from __future__ import annotations
 
 import os
-import sys
-import time
 
 import anyio
 from mcp.server import MCPServer
@@ -94,18 +92,5 @@ def _offers(server: MCPServer) -> None:
         return b"%PDF-1.4 not really"
 
 
-def babbles() -> None:
-    """Writes what is no message, and never answers."""
-    for _ in range(1_000):
-        sys.stdout.write("hello, I am no server\n")
-    sys.stdout.flush()
-    time.sleep(600)
-
-
-def leaves() -> None:
-    sys.stderr.write("no database\n")
-    sys.exit(4)
-
-
 if __name__ == "__main__":
-    {"well": well, "babbles": babbles, "leaves": leaves}[sys.argv[1]]()
+    well()

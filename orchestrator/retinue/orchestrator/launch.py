@@ -246,5 +246,6 @@ def executes(plan: LaunchPlan) -> tuple[str, ...]:
     commands = [("repo.setup", c.command) for c in plan.setup]
     commands += [(f"tasks.{task}.done_when", c.command) for task, c in plan.done_when.items()]
     commands += [("merge.verify", c.command) for c in plan.verify]
+    commands += [(f"mcp_servers.{each.name}", " ".join((each.command, *each.args))) for each in plan.mcp]
     commands += [(f"lsp.{name}", " ".join((s.command, *s.args))) for name, s in plan.settings.lsp.items()]
     return tuple(f"{where}: {command}" for where, command in commands)

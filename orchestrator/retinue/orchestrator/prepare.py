@@ -18,11 +18,13 @@ from retinue.agents.model import router
 from retinue.agents.model.router import ModelSettings
 from retinue.orchestrator.cluster.identity import default_base
 from retinue.orchestrator.launch import BLOCKING_S, Where, plan_launch
+from retinue.orchestrator.mcp.servers import StdioServer
 from retinue.orchestrator.run_files import RunFiles, lend
 from retinue.orchestrator.sandboxing import Sight, plan_sandbox
 from retinue.orchestrator.settings.apply import tools_env, with_settings
 from retinue.orchestrator.settings.definitions import named_definition
 from retinue.orchestrator.settings.load import NOTHING_SET, LaunchSettings
+from retinue.orchestrator.settings.servers import filled
 from retinue.orchestrator.spec.environment import repository_path
 from retinue.orchestrator.spec.expand import secret_parts
 from retinue.orchestrator.spec.load import LoadedSpec
@@ -104,7 +106,20 @@ async def draft_plan(
     members = plan.members
     if launch.solo:
         members = tuple(boot.model_copy(update={"background_after_s": BLOCKING_S}) for boot in members)
-    return plan.model_copy(update={"into_sha": into, "solo": launch.solo, "sandbox": sandbox, "members": members})
+    mcp = (*plan.mcp, *(each.model_copy(update={"env": {}}) for each in _brought_servers(loaded.spec, launch)))
+    found = {"into_sha": into, "solo": launch.solo, "sandbox": sandbox, "members": members, "mcp": mcp}
+    return plan.model_copy(update=found)
+
+
+def _brought_servers(spec: TeamSpec, launch: Launch) -> tuple[StdioServer, ...]:
+    """MCP servers of the repository, which is trusted; one of the spec takes the place of one of the same name."""
+    return tuple(filled(each, launch.env) for each in launch.settings.servers if each.name not in spec.mcp_servers)
+
+
+def _server_env(spec: TeamSpec, launch: Launch) -> dict[str, dict[str, str]]:
+    """What each MCP server alone gets, by its name."""
+    own = {name: dict(server.env) for name, server in spec.mcp_servers.items()}
+    return own | {each.name: each.env for each in _brought_servers(spec, launch)}
 
 
 def _sandbox(spec: TeamSpec, launch: Launch, repo: Path, user: UserRepo | None) -> SandboxPlan:
@@ -146,8 +161,9 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         write_private(run.spec, _spec_copy(loaded))
         own = {TEAM: loaded.spec.env, **{m.name: m.env for m in loaded.spec.members()}}
         tools = {name: tools_env(launch.settings, env) for name, env in own.items()}
-        private = lend(launch.env, tools, _secrets(loaded, launch.settings)).model_copy(
-            update={"mcp": {name: server.env for name, server in loaded.spec.mcp_servers.items()}}
+        servers = _server_env(loaded.spec, launch)
+        private = lend(launch.env, tools, _secrets(loaded, launch.settings, servers)).model_copy(
+            update={"mcp": servers}
         )
         RunFiles(run).write(plan, private)
         return run
@@ -156,9 +172,10 @@ async def prepare_run(loaded: LoadedSpec, launch: Launch) -> RunDir:
         raise
 
 
-def _secrets(loaded: LoadedSpec, settings: LaunchSettings) -> tuple[str, ...]:
+def _secrets(loaded: LoadedSpec, settings: LaunchSettings, servers: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     """Values that no record may show, longest first."""
-    found = {part for name, value in settings.env.items() for part in secret_parts(name, value)}
+    given = (settings.env, *servers.values())
+    found = {part for env in given for name, value in env.items() for part in secret_parts(name, value)}
     return tuple(sorted({*loaded.secrets, *found}, key=lambda value: (-len(value), value)))
 
 

@@ -1,4 +1,4 @@
-"""Tools that are searched for: what is sent before and after one was found, over restarts, and as servers come and go."""
+"""Tools that are searched for: what is sent before and after one was found, after a restart, and as servers change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from retinue.agents.boot import ToolLoading
+from retinue.agents.history import Conversation
 from retinue.agents.model.anthropic_request import body_of
 from retinue.agents.model.messages import (
     AssistantMessage,
@@ -15,11 +16,14 @@ from retinue.agents.model.messages import (
     ToolResultBlock,
     ToolSpec,
     ToolUseBlock,
+    Usage,
     UserMessage,
 )
 from retinue.agents.model.port import ModelRequest
 from retinue.agents.model.router import tool_loading
+from retinue.agents.records import BlockComplete, MessageClosed, RequestSent, StepClosed, ToolFinished
 from retinue.agents.toolbelt import Toolbelt
+from retinue.tools.execution.calls import CallResult
 from retinue.tools.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource, McpServerState, McpToolFacts
 from retinue.tools.registry.pool import assemble
 from support.calls import tool
@@ -134,6 +138,28 @@ async def test_a_client_sends_what_was_loaded_behind_all_others_in_the_order_of_
     assert [each["name"] for each in then[4:]] == ["mcp__docs__b", "LSP"]
     assert made.is_loaded("LSP")
     assert not made.is_loaded("mcp__docs__a")
+
+
+def test_what_was_found_and_announced_is_remembered_by_the_records() -> None:
+    call = ToolUseBlock(id="c1", name="ToolSearch", input={"query": "select:LSP"})
+    result = CallResult(call_id="c1", name="ToolSearch", content="Loaded", ran=True, loaded=("LSP",))
+    start = TextBlock(text="go")
+    conversation = Conversation.of(
+        [
+            RequestSent(turn=1, step=1, input=(start,), announced=("LSP", "mcp__docs__a")),
+            BlockComplete(turn=1, step=1, index=0, block=call),
+            MessageClosed(turn=1, step=1, stop_reason="tool_use", usage=Usage(), model="m"),
+            ToolFinished(turn=1, step=1, result=result),
+            StepClosed(turn=1, step=1),
+            RequestSent(turn=1, step=2, input=(start,), withdrawn=("mcp__docs__a",)),
+        ]
+    )
+    assert list(conversation.loaded) == ["LSP"]
+    assert list(conversation.announced) == ["LSP"]
+    block = conversation.messages()[2].content[0]
+    assert isinstance(block, ToolResultBlock)
+    assert block.tools == ("LSP",)
+    assert belt("client", conversation.loaded).is_loaded("LSP")
 
 
 async def test_where_all_are_loaded_nothing_is_announced() -> None:

@@ -31,9 +31,12 @@ SCHEMA: dict[str, JsonValue] = {
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 
 
+FOUND = McpAnswer(blocks=(McpBlock(kind="text", text="found"),))
+
+
 @dataclass
 class Servers:
-    answer: McpAnswer = McpAnswer(blocks=(McpBlock(kind="text", text="found"),))
+    answer: McpAnswer = FOUND
     asked: list[McpRequest] = field(default_factory=list)
 
     async def listing(self, wait_s: float = 0.0) -> McpListing:

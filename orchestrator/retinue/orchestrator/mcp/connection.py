@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Self, TextIO, TypeVar, cast
 
 import anyio
 
@@ -59,8 +59,7 @@ class Connection:
 
     @property
     def has_resources(self) -> bool:
-        capabilities = self._client.server_capabilities
-        return capabilities is not None and capabilities.resources is not None
+        return self._client.server_capabilities.resources is not None
 
     async def tools(self) -> tuple[McpToolFacts, ...]:
         found: list[McpToolFacts] = []
@@ -91,13 +90,13 @@ class Connection:
         return contents_of(result.contents)
 
     async def call(self, request: McpRequest, on_progress: Callable[[str], None]) -> McpAnswer:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            share = f"{done:g}/{total:g}" if total else f"{done:g}"
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
             on_progress(one_line(f"{share} {message}" if message else share))
 
         limit = request.timeout_s or self._server.timeout_s
         result = await self._asked(
-            lambda: self._client.call_tool(request.tool, dict(request.arguments), progress_callback=progress), limit
+            lambda: self._client.call_tool(request.tool, dict(request.arguments), progress_callback=told), limit
         )
         return answer_of(result)
 
@@ -208,15 +207,18 @@ class _Watched:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
     ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
 def _why(error: BaseException, connect_s: float, complaints: TextIO) -> str:
     """In words, with the last line of what the server wrote as errors."""
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, TimeoutError):
         said = f"it did not greet within {connect_s:g} s"
     elif isinstance(error, FileNotFoundError):

@@ -15,8 +15,16 @@ from retinue.tools.mcp.constants import CHARS_PER_TOKEN, MAX_BINARY_BYTES, MAX_R
 from retinue.tools.ports import McpBlock
 from retinue.tools.text import for_model, one_line, printable
 
-_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
-_SUFFIXES |= {"application/pdf": ".pdf", "application/json": ".json", "text/plain": ".txt", "audio/wav": ".wav"}
+_SUFFIXES = {
+    "application/json": ".json",
+    "application/pdf": ".pdf",
+    "audio/wav": ".wav",
+    "image/gif": ".gif",
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/webp": ".webp",
+    "text/plain": ".txt",
+}
 
 
 class Part(ToolData):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from retinue.tools.errors import SpecError
 from retinue.tools.extension.skills.book import Skill
@@ -53,7 +53,7 @@ def parse_skill(path: str, content: bytes, source: Source, *, trusted: bool) -> 
     except UnicodeDecodeError as error:
         raise SpecError(f"{path} is not UTF-8: byte {error.start + 1} cannot be read") from None
     front = _FRONT.match(text)
-    values = _values(front[1], path) if front else {}
+    values = _values(front[1], path) if front else dict[str, object]()
     folder = PurePosixPath(path).parent
     name = _text(values, "name", path) or folder.name
     if not _NAME.match(name):
@@ -87,6 +87,10 @@ def parse_skill(path: str, content: bytes, source: Source, *, trusted: bool) -> 
     return skill, (f"{path}: without effect here: {', '.join(unknown)}",) if unknown else ()
 
 
+class _Reader(Protocol):
+    def load(self, stream: str) -> object: ...
+
+
 def _values(front: str, path: str) -> Mapping[str, object]:
     from ruamel.yaml import YAML  # here, because it is slow to load and only a launch reads skills
     from ruamel.yaml.error import YAMLError
@@ -94,7 +98,8 @@ def _values(front: str, path: str) -> Mapping[str, object]:
     if len(front) > _MAX_FRONT_CHARS:
         raise SpecError(f"{path}: the front matter has more than {_MAX_FRONT_CHARS:,} characters")
     try:
-        loaded: object = YAML(typ="safe", pure=True).load(front)
+        reader = cast(_Reader, YAML(typ="safe", pure=True))
+        loaded = reader.load(front)
     except (YAMLError, ValueError, RecursionError) as error:
         line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SpecError(f"{path}: the front matter is no YAML ({line}); quote values that hold a colon") from None
