@@ -10,8 +10,9 @@ import pytest
 
 from retinue.orchestrator.cli.doctor_checks import LATER_PARTS, Check, Ran, not_yet, run_checks
 from retinue.orchestrator.cluster.own import ClusterStatus
-from retinue.orchestrator.spec.vocabulary import NOT_SUPPORTED_YET
+from retinue.orchestrator.spec.vocabulary import LATER_TOOLS, NOT_SUPPORTED_YET
 from retinue.tools.errors import EnvironmentProblem
+from retinue.tools.registry.table import BASE_TOOLS
 from retinue.tools.shell.sandbox.result import Probe
 
 PROGRAMS = {
@@ -41,6 +42,8 @@ class Puppet:
     files: int = 65_536
     no_port: str = ""
     withheld: str = ""
+    search: str = ""
+    servers: tuple[str, ...] = ()
     confines: tuple[Probe, Probe] = (CONFINES, LANDLOCK)
     running: tuple[ClusterStatus, ...] | EnvironmentProblem = ()
     asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
@@ -56,6 +59,12 @@ class Puppet:
 
     def untrusted(self) -> str:
         return self.withheld
+
+    def web_search(self) -> str:
+        return self.search
+
+    def finds(self, program: str) -> bool:
+        return program in self.servers
 
     def sandboxes(self) -> Mapping[str, Probe]:
         return dict(zip(("bubblewrap", "landlock"), self.confines, strict=True))
@@ -243,6 +252,25 @@ def test_everything_that_a_spec_may_name_and_that_does_not_work_yet_is_listed() 
     assert {check.found for check in listed} == {"not supported yet"}
     assert {check.ok for check in listed} == {None}
     assert all(row.remedy in {check.remedy for check in listed} for row in NOT_SUPPORTED_YET)
+
+
+def test_without_a_web_search_it_is_said_how_to_set_one() -> None:
+    check = checks_of(Puppet())["web search"]
+    assert (check.ok, "no WebSearch" in check.found) == (None, True)
+    assert check.remedy.startswith("write web.search in a spec or in the settings")
+    there = checks_of(Puppet(search="an endpoint"))["web search"]
+    assert (there.ok, there.found, there.remedy) == (True, "the settings set an endpoint", "")
+
+
+def test_language_servers_on_the_search_path_are_named() -> None:
+    found = checks_of(Puppet(servers=("pylsp", "gopls", "cat")))["language servers"]
+    assert (found.ok, found.found) == (True, "pylsp (Python), gopls (Go)")
+    without = checks_of(Puppet())["language servers"]
+    assert (without.ok, "install one" in without.remedy) == (None, True)
+
+
+def test_nothing_that_exists_is_called_later() -> None:
+    assert not set(LATER_TOOLS) & {entry.name for entry in BASE_TOOLS}
 
 
 def test_what_waits_for_trust_is_said_in_one_line_and_keeps_no_run_from_working() -> None:

@@ -23,13 +23,26 @@ FILES_NEEDED = 1024
 FILES_WANTED = 4096
 PUBLIC_API = "https://api.anthropic.com"
 LATER_PARTS = {
-    "analysis of shell commands": "allow each command in full, as in Bash(make test)",
     "hibernation of idle agents": "count 50 MB of memory for each agent",
     "agents on other nodes": "start smaller teams",
     "rates shared by agents": "a limited agent waits by itself; start fewer agents on a small rate",
     "priorities of agents": "first come, first served",
     "dead-letter view": "`retinue logs RUN` shows all mail",
 }
+LANGUAGE_SERVERS = {
+    "basedpyright-langserver": "Python",
+    "pyright-langserver": "Python",
+    "pylsp": "Python",
+    "typescript-language-server": "TypeScript and JavaScript",
+    "gopls": "Go",
+    "rust-analyzer": "Rust",
+    "clangd": "C and C++",
+    "jdtls": "Java",
+    "ruby-lsp": "Ruby",
+    "lua-language-server": "Lua",
+    "bash-language-server": "Bash",
+}
+"""Programs that are looked for; any other can be named in a spec as well."""
 _HTTP_OK = range(200, 300)
 _HTTP_REFUSED = (401, 403)
 _MB = 1_000_000
@@ -80,6 +93,14 @@ class Machine(Protocol):
         """What the repository here brings without effect, for want of trust; or what is wrong with its settings."""
         ...
 
+    def web_search(self) -> str:
+        """Which way to search the settings here set, or nothing."""
+        ...
+
+    def finds(self, program: str) -> bool:
+        """Whether it is on PATH."""
+        ...
+
     def loopback_port(self) -> str:
         """Why no port can be opened on 127.0.0.1; nothing when one can."""
         ...
@@ -109,6 +130,8 @@ def run_checks(machine: Machine, environ: Mapping[str, str]) -> Iterator[Check]:
     yield _tmux(machine)
     yield from _sandboxes(machine)
     yield _trust(machine)
+    yield _web_search(machine)
+    yield _language_servers(machine)
     yield from not_yet()
 
 
@@ -124,6 +147,23 @@ def _trust(machine: Machine) -> Check:
     withheld = machine.untrusted()
     remedy = "`retinue trust --show` lists it, `retinue trust` accepts it" if withheld else ""
     return Check("trust", None if withheld else True, withheld or "nothing here waits for your trust", remedy)
+
+
+def _web_search(machine: Machine) -> Check:
+    """Of the settings here; a spec may set another."""
+    name, way = "web search", machine.web_search()
+    if way:
+        return Check(name, True, f"the settings set {way}")
+    remedy = "write web.search in a spec or in the settings: an endpoint, an mcp_tool, or server_side with anthropic"
+    return Check(name, None, "none is set: agents have no WebSearch, unless their spec sets one", remedy)
+
+
+def _language_servers(machine: Machine) -> Check:
+    found = [f"{program} ({language})" for program, language in LANGUAGE_SERVERS.items() if machine.finds(program)]
+    if not found:
+        remedy = "install one, as with `pip install basedpyright`, and name it under lsp in a spec or in the settings"
+        return Check("language servers", None, "none of those that are known is on PATH", remedy)
+    return Check("language servers", True, ", ".join(found), "agents have those that a spec or the settings name: lsp")
 
 
 def _system(machine: Machine) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -103,6 +104,20 @@ class ThisMachine:
         except RetinueError as error:
             return str(error)
         return "" if found.trusted else "; ".join(brought_lines(found, without))
+
+    def web_search(self) -> str:
+        from retinue.orchestrator.cli.trusting import look
+        from retinue.orchestrator.trust.store import TrustStore
+
+        try:
+            found = look(Path(), "head", TrustStore.of(self.state_folder()))
+            search = found.settings(trusted=found.trusted).settings.web.search
+        except RetinueError:
+            return ""
+        return "an endpoint" if search.endpoint else search.mcp_tool or ("server_side" if search.server_side else "")
+
+    def finds(self, program: str) -> bool:
+        return shutil.which(program, path=self._environ.get("PATH", os.defpath)) is not None
 
     def _run(self, command: tuple[str, ...], deadline_s: float) -> Ran:
         try:

@@ -15,30 +15,7 @@ PROVIDERS = ("anthropic", "script", "replay")
 
 TOOLS = tuple(sorted(entry.name for entry in built_in()))
 """What a spec may name: the tools that this build has."""
-_NAMED_LATER = (
-    "AskUserQuestion",
-    "Config",
-    "EnterPlanMode",
-    "EnterWorktree",
-    "ExitPlanMode",
-    "ExitWorktree",
-    "ListMcpResources",
-    "LSP",
-    "PowerShell",
-    "ReadMcpResource",
-    "REPL",
-    "Skill",
-    "Sleep",
-    "TaskOutput",
-    "TaskStop",
-    "TeamCreate",
-    "TeamDelete",
-    "TodoWrite",
-    "ToolSearch",
-    "WebFetch",
-    "WebSearch",
-)
-LATER_TOOLS = tuple(name for name in _NAMED_LATER if name not in TOOLS)
+LATER_TOOLS = ("PowerShell",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from retinue.orchestrator.settings.places import NOTES, UserPlaces
 from retinue.orchestrator.spec.model import TeamSpec
 from retinue.orchestrator.trust.store import Standing, TrustStore
 from retinue.orchestrator.workspaces.user_repo import Base, UserRepo
+from retinue.tools.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def spec_grants(spec: TeamSpec) -> tuple[str, ...]:
     allowed = {rule for member in members for rule in member.permissions.allow}
     modes = {member.permissions.mode for member in members} & {"acceptEdits", "bypassPermissions"}
     commands = len(spec.repo.setup) + len(spec.merge.verify) + sum(task.done_when is not None for task in spec.tasks)
+    models = (spec.small_model, *(member.model for member in members))
     sandbox = spec.sandbox
     looser = (
         sandbox.network != "off" or sandbox.writable or sandbox.excluded_commands or sandbox.allow_unsandboxed
@@ -111,7 +113,10 @@ def spec_grants(spec: TeamSpec) -> tuple[str, ...]:
         f"the mode {' and '.join(sorted(modes))}" if modes else "",
         f"{commands} command{'' if commands == 1 else 's'} to run" if commands else "",
         "variables" if any(member.env for member in members) else "",
-        "another address of a model" if any(member.model.base_url for member in members) else "",
+        "another address of a model" if any(model is not None and model.base_url for model in models) else "",
+        counted(len(spec.lsp), "language server") if spec.lsp else "",
+        counted(len(spec.web.local_hosts), "local server") + " to read" if spec.web.local_hosts else "",
+        "a search of the web" if spec.web.search.ways else "",
         "a looser sandbox" if looser else "",
     ]
     return tuple(text for text in found if text)
