@@ -256,7 +256,7 @@ async def test_an_agent_that_is_made_to_plan_is_told_at_once_and_goes_on_as_by_d
 async def test_where_nobody_can_approve_a_plan_none_is_begun_and_none_is_approved(tmp_path: Path) -> None:
     scene = Own(turns([use("EnterPlanMode", "a")], ["done"]), boot=boot_in(tmp_path)).stored(prompt())
     await until_idle(scene)
-    assert scene.results()[0].error_class == "Refused:EnterPlanMode:2"
+    assert scene.results()[0].error_class == "Refused:EnterPlanMode:1"
     scene = Own(turns([use("ExitPlanMode", "a")], ["done"]), boot=boot_in(tmp_path, "plan")).stored(prompt())
     await until_idle(scene)
     assert "nobody here can approve a plan" in scene.results()[0].content
@@ -341,6 +341,23 @@ async def test_what_rules_keep_it_from_at_home_they_keep_it_from_there(tmp_path:
     assert scene.results()[-1].denied
 
 
+async def test_from_one_further_worktree_no_other_is_made(tmp_path: Path) -> None:
+    trees = Trees(tmp_path / "beside")
+    model = turns([use("EnterWorktree", "a", name="one")], [use("EnterWorktree", "b")], ["done"])
+    scene = Own(model, boot=boot_in(tmp_path), trees=trees).stored(prompt())
+    await until_idle(scene)
+    assert scene.results()[-1].content.startswith("You are in the worktree one: leave it with ExitWorktree first")
+    assert trees.log == ["make one at head"]
+
+
+async def test_to_begin_to_plan_twice_is_to_begin_once(tmp_path: Path) -> None:
+    model = turns([use("EnterPlanMode", "a")], [use("EnterPlanMode", "b")], ["done"])
+    scene = Own(model, boot=boot_in(tmp_path), person=Person()).stored(prompt())
+    await until_idle(scene)
+    assert len({result.content for result in scene.results() if not result.denied}) == 1
+    assert len(scene.kept("plan")) == 1
+
+
 async def test_a_worktree_that_is_gone_is_left(tmp_path: Path) -> None:
     scene = Own(
         turns([use("EnterWorktree", "a", name="one")], ["done"]),
@@ -393,7 +410,7 @@ async def test_wherever_the_process_dies_the_list_the_plan_and_the_place_are_wha
     def story(requests: int) -> Answers:
         steps = [
             [use("TodoWrite", "a", todos=[todo("pending")])],
-            [use("EnterWorktree", "b", name="one")],
+            [use("EnterWorktree", "b")],
             [use("EnterPlanMode", "c")],
             [use("ExitPlanMode", "d")],
             [use("ExitWorktree", "e", action="remove")],
@@ -431,5 +448,5 @@ async def test_wherever_the_process_dies_the_list_the_plan_and_the_place_are_wha
         assert isinstance(last_place, dict)
         assert isinstance(last_plan, dict)
         if last_place["place"] is None:
-            assert not (scene.trees.folder / "one").exists(), dies_after
+            assert list(scene.trees.folder.iterdir()) == [], dies_after
         assert sum(isinstance(r, RequestSent) for r in scene.ledger.records) >= 6, dies_after

@@ -66,7 +66,7 @@ class Planning:
         return self._human is not None
 
     async def enter(self, key: str) -> PlanEntry:
-        state = self._kept.of_call(key)
+        state = self._kept.of_call(key) or (self._kept.value or PlanState(planning=True) if self.planning else None)
         if state is None:
             state = PlanState(planning=True, since=self._kept.step, again=bool(self.text().strip()))
             await self._kept.keep(key, state)

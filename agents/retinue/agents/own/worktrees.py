@@ -80,10 +80,15 @@ class Worktrees:
     def kept(self) -> tuple[WorktreePlace, ...]:
         return self._git.kept()
 
-    async def enter(self, key: str, name: str | None) -> WorktreePlace:
+    async def enter(self, key: str, name: str | None, *, anew: bool) -> WorktreePlace:
         same = self._kept.of_call(key)
         if same is not None and same.place is not None:
             return same.place
+        if anew and self.current is not None:
+            raise ToolError(
+                f"You are in the worktree {self.current.name}: leave it with ExitWorktree first, or go to another that "
+                "you kept by its `path`."
+            )
         place = await self._git.make(name or _made_up(key), self._base())
         await self._kept.keep(key, WorktreeState(place=place))
         self._moved(self.root)

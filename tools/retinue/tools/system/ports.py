@@ -89,8 +89,11 @@ class WorktreePort(Protocol):
         """Those that there are."""
         ...
 
-    async def enter(self, key: str, name: str | None) -> WorktreePlace:
-        """Make it, or open the one of that name. The same key has one effect and the same answer."""
+    async def enter(self, key: str, name: str | None, *, anew: bool) -> WorktreePlace:
+        """Open the one of that name; with `anew` make it if need be, from home only: else ToolError.
+
+        The same key has one effect and the same answer.
+        """
         ...
 
     async def loss(self) -> WorktreeLoss:

@@ -15,7 +15,7 @@ from retinue.tools.base import (
 from retinue.tools.errors import ToolError
 from retinue.tools.system import planning
 
-_ALREADY, _NOBODY = 1, 2
+_NOBODY = 1
 
 
 class EnterPlanModeInput(ToolInput):
@@ -48,8 +48,6 @@ class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
         """Who can never be let out again is not let in."""
         if ctx.plan is None:
             return None
-        if ctx.plan.planning:
-            return Refused(f"You are in plan mode already: write the plan into {ctx.plan.file}.", _ALREADY)
         if not ctx.plan.can_be_approved:
             return Refused(
                 "Nobody here could approve a plan (permissions.on_ask: deny). Think it through, and go on without.",

@@ -23,7 +23,7 @@ from retinue.tools.system.ports import WorktreePlace, WorktreePort
 from retinue.tools.system.worktrees import MAX_NAME, is_name
 from retinue.tools.text import one_line
 
-_BOTH, _NO_NAME, _INSIDE, _UNKNOWN = 1, 2, 3, 4
+_BOTH, _NO_NAME, _UNKNOWN = 1, 2, 3
 
 
 class EnterWorktreeInput(ToolInput):
@@ -62,12 +62,6 @@ class EnterWorktree(Tool[EnterWorktreeInput, EnterWorktreeOutput]):
         port = ctx.worktrees
         if port is None:
             return None
-        if args.path is None and port.current is not None and port.current.name != args.name:
-            return Refused(
-                f"You are in the worktree {port.current.name}: leave it with ExitWorktree first, or go to another that "
-                "you kept by its `path`.",
-                _INSIDE,
-            )
         if args.path is not None and _kept(args.path, port) is None:
             kept = ", ".join(place.path for place in port.kept()) or "none"
             return Refused(f"{args.path} is no worktree that you made. There are: {kept}.", _UNKNOWN)
@@ -82,7 +76,7 @@ class EnterWorktree(Tool[EnterWorktreeInput, EnterWorktreeOutput]):
         if ctx.worktrees is None:
             raise ToolError("This agent has no repository of its own, so it can make no worktrees.")
         kept = _kept(args.path, ctx.worktrees) if args.path is not None else None
-        place = await ctx.worktrees.enter(ctx.key, kept.name if kept is not None else args.name)
+        place = await ctx.worktrees.enter(ctx.key, args.name if kept is None else kept.name, anew=kept is None)
         root = Path(place.path)
         return ToolResult(
             EnterWorktreeOutput(place=place), context_modifier=lambda context: replace(context, cwd=root, root=root)
