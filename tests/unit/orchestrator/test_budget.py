@@ -58,3 +58,33 @@ def test_a_repeated_question_or_settlement_counts_once() -> None:
     once.settle("a", 1, "m", Usage(input=10))
     once.settle("a", 1, "m", Usage(input=10))
     assert (once.run.tokens, once.run.requests, once.run.reserved_tokens) == (10, 1, 0)
+
+
+def test_questions_beside_a_conversation_are_counted_with_its_requests() -> None:
+    one = budget(tokens=100)
+    assert one.reserve("a", 1, "m", 40, 0, 0).ok
+    assert one.reserve_side("a", "1.1", "m", 40, 0, 0).ok
+    assert not one.reserve_side("a", "1.2", "m", 40, 0, 0).ok
+    one.settle_side("a", "1.1", "m", Usage(input=5, output=5))
+    assert one.reserve_side("a", "1.2", "m", 40, 0, 0).ok
+    assert (one.run.requests, one.run.tokens, one.agents["a"].tokens) == (3, 10, 10)
+
+
+def test_a_question_is_granted_and_settled_once() -> None:
+    once = budget(tokens=100)
+    assert once.reserve_side("a", "1.1", "m", 60, 0, 0).ok
+    assert once.reserve_side("a", "1.1", "m", 60, 0, 0).ok
+    for _ in range(2):
+        once.settle_side("a", "1.1", "m", Usage(output=7))
+    assert (once.run.requests, once.run.tokens, once.run.reserved_tokens) == (1, 7, 0)
+
+
+def test_a_question_that_its_agent_lost_holds_nothing_back() -> None:
+    lost = budget(tokens=100)
+    assert lost.reserve_side("a", "1.1", "m", 90, 0, 0).ok
+    assert lost.reserve("a", 2, "m", 90, 0, 0).ok
+    assert lost.run.reserved_tokens == 90
+
+
+def test_a_question_without_a_known_price_is_refused_where_dollars_are_limited() -> None:
+    assert "no known price" in budget(usd=1).reserve_side("a", "1.1", "unknown", 1, 0, 0).text
