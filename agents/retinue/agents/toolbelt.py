@@ -142,13 +142,13 @@ class Toolbelt:
         self._deferred = deferred_names(pool.tools) if self._loading != "all" else frozenset[str]()
         self._catalog = tuple(
             DeferredTool(
-                name=tool.name,
-                description=tool.prompt(),
+                name=spec.name,
+                description=spec.description,
                 search_hint=tool.search_hint,
-                input_schema=tool.json_schema(),
+                input_schema=spec.input_schema,
             )
-            for tool in pool.tools
-            if tool.name in self._deferred
+            for tool, spec in zip(pool.tools, pool.specs(), strict=True)
+            if spec.name in self._deferred
         )
         by_reference = self._loading == "reference"
         self._specs = tuple(

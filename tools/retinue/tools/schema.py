@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from pydantic import BaseModel, JsonValue
 
 
+@cache
 def input_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
-    """JSON Schema for the wire: no titles, no null defaults, references inlined."""
+    """JSON Schema for the wire: no titles, no null defaults, references inlined. Not to be changed: it is kept."""
     schema = model.model_json_schema()
     definitions: dict[str, JsonValue] = schema.pop("$defs", {})
     cleaned = _clean(schema, definitions)

@@ -41,6 +41,8 @@ class McpTool(Tool[RawInput, McpOutput]):
     max_result_chars = MAX_RESULT_CHARS
     should_defer = True
     facts: McpToolFacts
+    schema: dict[str, JsonValue]
+    groups: str
 
     def description(self) -> str:
         return one_line(self.facts.title or self.facts.description or f"{self.facts.name} of {self.facts.server}", 79)
@@ -49,11 +51,10 @@ class McpTool(Tool[RawInput, McpOutput]):
         said = printable(self.facts.description)
         if len(said) > MAX_DESCRIPTION_CHARS:
             said = f"{said[:MAX_DESCRIPTION_CHARS]}… [cut]"
-        groups = flattened(self.facts.input_schema)[1]
-        return "\n\n".join(part for part in (said, groups) if part) or self.description()
+        return "\n\n".join(part for part in (said, self.groups) if part) or self.description()
 
     def json_schema(self) -> dict[str, JsonValue]:
-        return flattened(self.facts.input_schema)[0]
+        return self.schema
 
     def traits(self, args: RawInput) -> Traits:
         """Only what the server calls read-only is; without a hint it is alone in the workspace, and may destroy."""
@@ -95,7 +96,7 @@ class McpTool(Tool[RawInput, McpOutput]):
 
 def mcp_tool(facts: McpToolFacts) -> AnyTool:
     """ValueError: no model could be told of a tool with such a schema."""
-    flattened(facts.input_schema)
+    schema, groups = flattened(facts.input_schema)
     asked = facts.max_chars if facts.max_chars is not None else MAX_RESULT_CHARS
     made = type(
         "McpToolOfServer",
@@ -104,6 +105,8 @@ def mcp_tool(facts: McpToolFacts) -> AnyTool:
             "__module__": __name__,
             "name": tool_name(facts.server, facts.name),
             "facts": facts,
+            "schema": schema,
+            "groups": groups,
             "search_hint": facts.search_hint,
             "should_defer": not facts.always_load,
             "max_result_chars": min(asked, LARGEST_ASKED_CHARS),
