@@ -149,7 +149,7 @@ def test_what_is_repeated_after_a_crash_has_one_effect_by_its_key() -> None:
     }
     asks_or_waits = {"AskUserQuestion", "ExitPlanMode", "ListPeers", "Sleep"}
     without_lease = {name for name, tool in TOOLS.items() if not tool.needs_lease}
-    assert without_lease == idempotent | asks_or_waits | {"REPL"}
+    assert without_lease == idempotent | asks_or_waits | {"REPL", "Skill"}
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
