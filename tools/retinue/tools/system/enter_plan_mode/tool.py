@@ -41,6 +41,9 @@ class EnterPlanMode(Tool[EnterPlanModeInput, EnterPlanModeOutput]):
     def description(self) -> str:
         return "Plan first: only look, and write a plan to be approved"
 
+    def is_available(self, ctx: ToolContext) -> bool:
+        return ctx.plan is not None and ctx.plan.can_be_approved
+
     def title(self, args: EnterPlanModeInput) -> str:
         return "Begins to plan"
 

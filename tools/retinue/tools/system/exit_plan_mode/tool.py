@@ -52,6 +52,10 @@ class ExitPlanMode(Tool[ExitPlanModeInput, ExitPlanModeOutput]):
     def description(self) -> str:
         return "Have the plan approved, and begin with the work"
 
+    def is_available(self, ctx: ToolContext) -> bool:
+        """Who was made to plan hears from it that nobody can approve the plan."""
+        return ctx.plan is not None and (ctx.plan.can_be_approved or ctx.plan.planning)
+
     def title(self, args: ExitPlanModeInput) -> str:
         return "Has a plan to be approved"
 
