@@ -16,9 +16,9 @@ from retinue.tools.shell.analysis.advice import suggested_rules, warnings_of
 from retinue.tools.shell.analysis.analyse import judge
 from retinue.tools.shell.analysis.bars import bar
 from retinue.tools.shell.analysis.case import Survey
-from retinue.tools.shell.analysis.coverage import covered, only_edits
+from retinue.tools.shell.analysis.coverage import all_seen, covered, only_edits
 from retinue.tools.shell.analysis.model import Verdict
-from retinue.tools.shell.analysis.rules import ShellRules, names_its_programs, shell_rules
+from retinue.tools.shell.analysis.rules import ShellRules, shell_rules
 from retinue.tools.shell.sandbox.policy import SandboxUse
 
 _SHOWN_REASONS = 3
@@ -112,7 +112,7 @@ def _all_seen(survey: Survey, rules: ShellRules) -> bool:
     """Whether no command that a rule forbids could be among those that cannot be named."""
     if not rules.restricts_some:
         return True
-    return survey.reading.status != "broken" and names_its_programs(survey.reading.parts)
+    return survey.reading.status != "broken" and all_seen(survey, rules)
 
 
 def _open_question(case: CommandCase, verdict: Verdict, mode: Mode) -> Decision:

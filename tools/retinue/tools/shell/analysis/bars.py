@@ -20,8 +20,6 @@ from retinue.tools.shell.analysis.paths import named_paths
 from retinue.tools.shell.analysis.removal import critical, may_hold_removal, may_remove
 from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts
 
-_LAUNCHERS = frozenset(("uv", "uvx", "poetry", "pipx", "pipenv", "pdm", "hatch", "rye", "conda", "micromamba", "mise"))
-_RUNS = frozenset(("run", "exec", "x", "uvx"))
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*\Z")
 _EXPANSION = re.compile(r"\$(?:\{[^}]*\}|\w+|[@*#?!$-])")
 _QUOTING = re.compile(r"[\\'\"]")
@@ -100,8 +98,6 @@ def _all_tails(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
         elif name == "env":
             glued = (word for word in tail if word.value.startswith("-S") and len(word.value) > 2)
             yield from ((word._replace(value=word.value[2:].split(" ")[0]),) for word in glued)
-        elif name in _LAUNCHERS:
-            yield from _behind(tail, _RUNS)
 
 
 def _behind(words: Sequence[Word], marks: frozenset[str]) -> Iterator[Sequence[Word]]:

@@ -11,7 +11,7 @@ from retinue.tools.shell.analysis.effects import NO_FILES, Files, files_of, file
 from retinue.tools.shell.analysis.model import MAX_PARTS, Need, Part, Place, Reason, Request, Word
 from retinue.tools.shell.analysis.movement import is_move, places
 from retinue.tools.shell.analysis.paths import candidates, place
-from retinue.tools.shell.analysis.reading import Reading, all_commands, commands_of, read
+from retinue.tools.shell.analysis.reading import Reading, all_commands, commands_of, may_be_fed, read
 from retinue.tools.shell.analysis.readonly import why_not
 from retinue.tools.shell.analysis.table import Table, builtin_table
 from retinue.tools.shell.analysis.wrappers import inner_starts
@@ -48,7 +48,12 @@ class Survey:
     def commands(self) -> list[tuple[Sequence[Word], Place]]:
         """Every command that the text may run, as far as anyone can tell, and where: to look for what is forbidden."""
         if self.is_simple:
-            return [(words, where) for part, where in self._placed_parts() for words in commands_of(part)]
+            placed = [(words, where) for part, where in self._placed_parts() for words in commands_of(part)]
+            if not may_be_fed(self.request.command):
+                return placed
+            known = {tuple(words) for words, _ in placed}
+            found = (words for words in all_commands(self.request.command, self.reading) if tuple(words) not in known)
+            return [*placed, *((words, self._anywhere) for words in found)]
         anywhere = self._anywhere
         return [(words, anywhere) for words in all_commands(self.request.command, self.reading)]
 

@@ -13,10 +13,11 @@ from retinue.tools.shell.analysis.case import Survey
 from retinue.tools.shell.analysis.checks import BREAKS, OPAQUE
 from retinue.tools.shell.analysis.effects import files_of
 from retinue.tools.shell.analysis.environment import is_safe
+from retinue.tools.shell.analysis.inner import is_unnamed, is_unread
 from retinue.tools.shell.analysis.model import Part, Place, Trait, Word
 from retinue.tools.shell.analysis.paths import candidates, outside
 from retinue.tools.shell.analysis.readonly import is_free, may_become_flag
-from retinue.tools.shell.analysis.rules import ShellRules, covering, names_its_programs
+from retinue.tools.shell.analysis.rules import ShellRules, covering
 from retinue.tools.shell.analysis.table import Entry, NotListed, Scanned, edit_table, scan
 
 _READING = ("<", "<<", "<<-", "<<<", "<&")
@@ -31,13 +32,19 @@ def covered(survey: Survey, rules: ShellRules, *, every_part: bool = False) -> R
         return None
     whole = rules.allows_all
     if whole is not None:
-        hidden = rules.restricts_some and not names_its_programs(survey.reading.parts)
-        return None if hidden else whole
+        return whole if all_seen(survey, rules) else None
     text = survey.request.command.strip()
     exact = next((rule for rule in rules.allow if literal(rule.content or "") == text), None)
     if exact is not None:
         return exact
     return _each_covered(survey, rules, every_part=every_part) if survey.is_simple else None
+
+
+def all_seen(survey: Survey, rules: ShellRules) -> bool:
+    """Whether none of its commands could be one that no rule covers or that a rule forbids, without being seen."""
+    if any(is_unnamed(words) for words, _ in survey.commands):
+        return False
+    return not rules.restricts_some or not any(is_unread(words) for words, _ in survey.commands)
 
 
 def _each_covered(survey: Survey, rules: ShellRules, *, every_part: bool) -> Rule | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis import tree
 from retinue.tools.shell.analysis.coarse import coarse_commands
 from retinue.tools.shell.analysis.environment import is_assignment
+from retinue.tools.shell.analysis.inner import commands_fed, commands_in, commands_of_variables, feeds_a_shell
 from retinue.tools.shell.analysis.lexer import lex
 from retinue.tools.shell.analysis.model import (
     MAX_CHARS,
@@ -22,7 +22,7 @@ from retinue.tools.shell.analysis.model import (
     names,
 )
 from retinue.tools.shell.analysis.quoting import resolve
-from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts, unwrap
+from retinue.tools.shell.analysis.wrappers import unwrap
 
 _RESERVED = names(
     """
@@ -30,10 +30,7 @@ _RESERVED = names(
     end nocorrect ((
     """
 )
-_EVALUATES = SHELLS | frozenset(("eval", "trap", "watch", "su", "script", "env", "sg", "parallel", "xargs", "exec"))
-
-_TAKES_COMMAND = re.compile(r"-[A-Za-z]*c\Z|--command\Z")
-_MORE_THAN_A_NAME = re.compile(r"[\s;|&<>(){}`$]")
+_CONTINUED = "\\\n"
 _MAX_OPERATORS = 8 * MAX_PARTS
 
 
@@ -46,7 +43,15 @@ class Reading(NamedTuple):
 
 
 def read(text: str) -> Reading:
-    """Never raises."""
+    """Never raises. A line that goes on in the middle of a word is no plain list: its parts are found in both."""
+    reading = _read(text)
+    if reading.status == "simple" or _CONTINUED not in text or len(text) > MAX_CHARS:
+        return reading
+    joined = _read(text.replace(_CONTINUED, ""))
+    return reading._replace(parts=tuple(dict.fromkeys((*joined.parts, *reading.parts))))
+
+
+def _read(text: str) -> Reading:
     if len(text) > MAX_CHARS:
         return _broken("limit", f"more than {MAX_CHARS} characters")
     lexed = lex(text)
@@ -115,24 +120,21 @@ def all_commands(text: str, reading: Reading) -> Iterator[Sequence[Word]]:
     """Every command that the text may run, as far as anyone can tell: to look for what is forbidden."""
     for part in reading.parts:
         yield from commands_of(part)
-    if reading.status == "broken":
+    yield from commands_fed(reading.parts)
+    if reading.status == "broken" or ("<<" in text and feeds_a_shell(reading.parts)):
         for words in coarse_commands(text):
             yield words
-            yield from _evaluated(words)
+            yield from commands_in(words)
+
+
+def may_be_fed(text: str) -> bool:
+    """A first look: whether one command of the text may be handed another as its input."""
+    return "|" in text or "<<" in text
 
 
 def commands_of(part: Part) -> Iterator[Sequence[Word]]:
     """What one part runs: its words, and what is in strings for another shell."""
     if part.words:
         yield part.words
-        yield from _evaluated(part.words)
-
-
-def _evaluated(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Commands in strings that another shell will run."""
-    evaluating = (tail for tail in inner_starts(words) if tail[0].value.rsplit("/", 1)[-1] in _EVALUATES)
-    before = ""
-    for word in next(evaluating, ())[1:]:  # the other tails are part of the first
-        if not word.value.startswith("-") and (_TAKES_COMMAND.match(before) or _MORE_THAN_A_NAME.search(word.value)):
-            yield from coarse_commands(word.value)
-        before = word.value
+        yield from commands_in(part.words)
+    yield from commands_of_variables(part)

@@ -5,6 +5,7 @@ A deny or ask rule fits as soon as any reading of any command fits it; an allow 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,16 +16,18 @@ from retinue.tools.errors import SpecError
 from retinue.tools.permissions.commands import UNCOVERED, is_exact, literal, pattern_of
 from retinue.tools.permissions.rules import Anchors, PathFits, Rule, parse_rule, path_matcher
 from retinue.tools.shell.analysis.effects import files_of
-from retinue.tools.shell.analysis.environment import is_assignment, is_safe
+from retinue.tools.shell.analysis.environment import is_safe
 from retinue.tools.shell.analysis.model import Part, Rules, Trait, Word
-from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts
+from retinue.tools.shell.analysis.wrappers import NEVER_COVERED, inner_starts, is_wrapper
 
 _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION
 _SAFE_IN_ARGUMENTS = frozenset(("$HOME", "${HOME}", "$PWD", "${PWD}"))
 _FIND_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"))
 _READERS = frozenset(("Read",))
 _EDITORS = frozenset(("Edit", "Write", "NotebookEdit"))
-_GIT_REDIRECTED = frozenset(("-c", "--config-env", "--git-dir", "--work-tree", "--exec-path"))
+_GIT_REDIRECTED = re.compile(r"-c|--(?:config-env|git-dir|work-tree|exec-path)(?:=|\Z)")
+_GIT_TAKES_VALUE = frozenset(("-C", "--namespace", "--super-prefix", "--attr-source", "--list-cmds"))
+_FD_RUNS = re.compile(r"--exec|-[^-detESojcC]*[xX]")
 
 
 FileRules = tuple[tuple[Rule, PathFits], ...]
@@ -203,16 +206,19 @@ def never_by_prefix(words: Sequence[Word]) -> bool:
     if name == "find":
         return any(word.value in _FIND_ACTIONS for word in words)
     if name in ("fd", "fdfind"):
-        return any(word.value.startswith(("-x", "-X", "--exec")) for word in words)
+        return any(_FD_RUNS.match(word.value) for word in words)
     if name == "git":
-        return any(word.value.partition("=")[0] in _GIT_REDIRECTED for word in _before_verb(words))
-    return False
+        return any(_GIT_REDIRECTED.match(word.value) for word in _before_verb(words))
+    return is_wrapper(words)
 
 
 def _before_verb(words: Sequence[Word]) -> Iterator[Word]:
+    """Flags of git itself. The value of one may look like the verb, so what comes behind it is one as well."""
+    waits = False
     for word in words[1:]:
-        if not word.value.startswith("-"):
+        if not word.value.startswith("-") and not waits:
             return
+        waits = word.value in _GIT_TAKES_VALUE and not waits
         yield word
 
 
@@ -228,8 +234,3 @@ def _hides(word: Word) -> bool:
     for known in sorted(_SAFE_IN_ARGUMENTS, key=len, reverse=True):
         rest = rest.replace(known, "")
     return "$" in rest or "`" in rest
-
-
-def names_its_programs(parts: Iterable[Part]) -> bool:
-    """Whether every command's program is written out, so that deny and ask rules could see it."""
-    return all(not part.words or part.words[0].literal or is_assignment(part.words[0].raw) for part in parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from retinue.tools.shell.analysis.environment import is_assignment
 from retinue.tools.shell.analysis.model import Word, names
@@ -26,9 +26,20 @@ RUNNERS = NEVER_COVERED | names(
     timeout time nice nohup stdbuf command builtin noglob nocorrect busybox toybox caffeinate proot fakeroot
     systemd-run strace ltrace perf gdb valgrind rlwrap watchexec entr taskset numactl prlimit runuser setpriv sg
     cpulimit chpst - npx pnpx bunx find fd fdfind if elif while until then do else ! { cgexec firejail
+    setarch linux64 linux32 i386 x86_64 uname26 choom faketime datefudge dbus-run-session dbus-launch xvfb-run
+    proxychains proxychains4 tsocks torsocks torify start-stop-daemon catchsegv unbuffer daemonize daemon uvx
+    systemd-inhibit bwrap chronic dotenv aws-vault doppler with-contenv gosu su-exec tini dumb-init hyperfine
     """
 )
 """Somewhere behind these words another command begins; used only to look for what is forbidden."""
+
+LAUNCHERS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "rye", "conda", "micromamba", "pipenv", "pipx"), names("run")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), names("exec x dlx")),
+    **dict.fromkeys(("direnv", "mise", "asdf", "rbenv", "pyenv", "nodenv", "bundle", "lxc"), names("exec x")),
+    **dict.fromkeys(("docker", "podman", "kubectl", "nerdctl", "flatpak", "snap"), names("exec run")),
+}
+"""Programs of which one sub-command runs another program."""
 
 SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"))
 
@@ -123,6 +134,20 @@ def inner_starts(words: Sequence[Word]) -> list[Sequence[Word]]:
     if not words:
         return tails
     tails.append(words)
-    if words[0].value.rsplit("/", 1)[-1] in RUNNERS:
-        tails.extend(words[i:] for i in range(1, min(len(words), 200)) if not words[i].value.startswith("-"))
+    name = words[0].value.rsplit("/", 1)[-1]
+    start = 1 if name in RUNNERS else _behind_launcher(name, words)
+    if start is not None:
+        tails.extend(words[i:] for i in range(start, min(len(words), 200)) if not words[i].value.startswith("-"))
     return tails
+
+
+def _behind_launcher(name: str, words: Sequence[Word]) -> int | None:
+    verbs = LAUNCHERS.get(name)
+    if verbs is None:
+        return None
+    return next((at for at, word in enumerate(words[1:], 2) if word.value in verbs), None)
+
+
+def is_wrapper(words: Sequence[Word]) -> bool:
+    """Whether the words begin with a wrapper that has something behind it."""
+    return len(words) > 1 and words[0].value in _SKIPS
