@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 
 from retinue.tools.shell.analysis import sedscript
 from retinue.tools.shell.analysis.model import Place, Trait, Word, names
-from retinue.tools.shell.analysis.paths import outside
+from retinue.tools.shell.analysis.paths import candidates, outside
 from retinue.tools.shell.analysis.table import Entry, Scanned
 
 Rule = Callable[[Entry, Scanned, Place], str | None]
 Words = Sequence[Word]
 
-_PRINTF_SETS = re.compile(r"%[^%A-Za-z]*n")
+_PRINTF_SETS = re.compile(r"%[^%A-Za-z]*[hlLjztq]*n")
+_FORMATS_TEXT = re.compile(r"%%|%[-+ #0]*[0-9]*(?:\.[0-9]+)?[sbqc]")
 _BSD_PS = re.compile(r"[auxwfljT]+\Z|\d+\Z")
 _VERSION = frozenset((("version",), ("-version",), ("--version",), ("-v",), ("-V",)))
 _JQ_STRING = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"?')
@@ -24,7 +25,6 @@ _JQ_WORD = re.compile(r"(?<![.\w$])(?:env|import|include|input_filename|system|m
 _LISTS = frozenset(("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"))
 _READS_CONFIG = frozenset(("--get", "--get-all", "--get-regexp", "--list", "-l"))
 _UPWARD = re.compile(r"(?:^|[/:!^)])\.\.(?:/|\Z)")
-_NUMERIC_FORMAT = re.compile(r"%[^%A-Za-z]*[diouxXeEfFgGaA*]|\*")
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+[smhd]?\Z")
 _TAR_LIST = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]*f\Z")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*(?:\.[^\s=]+)+\Z")
@@ -54,6 +54,8 @@ _TEST_TEXT = frozenset(("-n", "-z"))
 _TEST_COMPARES = frozenset(("=", "==", "!=", "<", ">"))
 _TEST_NUMBERS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _TEST_FILES = frozenset(("-nt", "-ot", "-ef"))
+_UNZIP_LISTS = re.compile(r"-(?:l|v|lv|Z1?)\Z")
+_REFLOG_CHANGES = frozenset(("expire", "delete", "drop", "write"))
 _INTEGER = re.compile(r"-?[0-9]+\Z")
 
 
@@ -84,16 +86,19 @@ def _paths(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     return _all_inside(scanned.arguments, where)
 
 
-def _tail(entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    words = [word for word in scanned.arguments if not word.value.startswith("+")]
-    return _paths(entry, scanned._replace(arguments=words), where)
-
-
 def _diff(entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    flags = set(scanned.flags)
-    if flags & {"-r", "--recursive"} and "--no-dereference" not in flags:
-        return "it would follow links: only with --no-dereference"
-    return _paths(entry, scanned, where)
+    why = _paths(entry, scanned, where)
+    if why is not None or "--no-dereference" in scanned.flags:
+        return why
+    deep = "-r" in scanned.flags or "--recursive" in scanned.flags
+    if deep or any(_is_folder(word, where) for word in (*scanned.arguments, *scanned.files)):
+        return "of directories it would follow links: only with --no-dereference"
+    return None
+
+
+def _is_folder(word: Word, where: Place) -> bool:
+    found = (path for path in candidates(word, where) if path is not None)
+    return any(next(iter(where.below(path)), "") != "" for path in found)
 
 
 def _lsof(entry: Entry, scanned: Scanned, where: Place) -> str | None:
@@ -144,7 +149,7 @@ def _begins_with(*words: str) -> Rule:
     allowed = frozenset(words)
 
     def rule(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
-        first = scanned.arguments[0].value if scanned.arguments else ""
+        first = scanned.first.value if scanned.first is not None else ""
         if first not in allowed:
             return f"{first or 'without an argument it'} is not listed"
         return _no_way_out(scanned.arguments[1:], where)
@@ -159,6 +164,8 @@ def _remote(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 
 
 def _reflog(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
+    if any(value in _REFLOG_CHANGES for _, value in scanned.values):
+        return "git may take the value of a flag for what is to be done"
     if not scanned.arguments:
         return None
     first = scanned.arguments[0].value
@@ -186,11 +193,6 @@ def _sed(entry: Entry, scanned: Scanned, where: Place) -> str | None:
 def jq_code(filter_text: str) -> str:
     """A jq filter without its literals; whole where one holds code, or a comment may, since its end is then unsure."""
     return filter_text if "\\(" in filter_text or "#" in filter_text else _JQ_STRING.sub("", filter_text)
-
-
-def _unzip(entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    lists = "-l" in scanned.flags or "-Z" in scanned.flags or "-v" in scanned.flags
-    return _paths(entry, scanned, where) if lists else "it would extract"
 
 
 def _numbers(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
@@ -224,7 +226,6 @@ SCANNED: dict[str, Rule] = {
     "flag": _flag,
     "text": _text,
     "paths": _paths,
-    "tail": _tail,
     "lsof": _lsof,
     "diff": _diff,
     "first-text": _first_text,
@@ -244,7 +245,6 @@ SCANNED: dict[str, Rule] = {
     "date": _date,
     "ps": _ps,
     "query": _query,
-    "unzip": _unzip,
     "number": _numbers,
 }
 
@@ -254,11 +254,12 @@ def _anything(_words: Words, _where: Place) -> str | None:
 
 
 def _printf(words: Words, _where: Place) -> str | None:
-    if not words or words[0].value.startswith("-") or _PRINTF_SETS.search(words[0].value):
+    """Formats of texts with anything, others with literal numbers only: a shell may calculate what stands for one."""
+    if not words or words[0].value.startswith("-"):
         return "a format that may set a variable"
-    if _NUMERIC_FORMAT.search(words[0].value) and not all(_NUMBER.match(word.value) for word in words[1:]):
-        texts = [word.value for word in words[1:]]
-        return "a number that may be a program" if any(c in text for text in texts for c in "[$`(") else None
+    other = _FORMATS_TEXT.sub("", words[0].value)
+    if "%" in other and (_PRINTF_SETS.search(other) or not all(_INTEGER.match(word.value) for word in words[1:])):
+        return "a format that may set a variable, or a number that may be a program"
     return None
 
 
@@ -266,6 +267,13 @@ def _tar(words: Words, where: Place) -> str | None:
     if len(words) < 2 or not _TAR_LIST.match(words[0].value) or any(word.value[:1] == "-" for word in words[1:]):
         return "only plain listings are known"
     return _all_inside(words[1:], where) or ("an archive on another machine" if ":" in words[1].value else None)
+
+
+def _unzip(words: Words, where: Place) -> str | None:
+    """Flags count only before the archive."""
+    if not words or not _UNZIP_LISTS.match(words[0].value) or any(word.value[:1] == "-" for word in words[1:]):
+        return "only plain listings are known"
+    return _all_inside(words[1:], where)
 
 
 def _ip(words: Words, _where: Place) -> str | None:
@@ -334,6 +342,7 @@ UNSCANNED: dict[str, Callable[[Words, Place], str | None]] = {
     "version-words": _version_words,
     "find": _find,
     "tar": _tar,
+    "unzip": _unzip,
     "ip": _ip,
     "test": _test,
 }

@@ -5,7 +5,10 @@ A line of a file may name anything; a name with a blank in it falls apart into o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import takewhile
+from typing import Literal
 
 from retinue.tools.shell.analysis.model import Part, Word, names
 from retinue.tools.shell.analysis.table import NotListed, Table, scan
@@ -18,6 +21,9 @@ _SEARCH = names(
     --smart-case --invert-match --no-ignore
     """
 )
+_FIND_LINKS = frozenset(("-H", "-P"))
+_PLACED = re.compile(r"[A-Za-z0-9_./]")
+Names = Literal["placed", "any"]
 _SEARCHES = {
     "grep": (names("-l -L --files-with-matches --files-without-match"), names("-Z --null")),
     "rg": (names("-l --files-with-matches --files-without-match --files"), names("-0 --null")),
@@ -25,14 +31,21 @@ _SEARCHES = {
 """For each, flags that let it print names only, and those that end each with NUL."""
 
 
-def feeds_names(part: Part, table: Table) -> bool:
+def feeds_names(part: Part, table: Table) -> Names | None:
+    """None when it may print something else; `placed` when each begins with a folder and cannot look like a flag."""
     words = part.inner
     if not words or part.raw.redirects:
-        return False
+        return None
     if words[0].value == "find":
-        return _finds_files([word.value for word in words])
+        said = [word.value for word in words]
+        if not _finds_files(said):
+            return None
+        starts = takewhile(
+            lambda text: text[:1] not in ("(", "!", ","), (text for text in said[1:] if text not in _FIND_LINKS)
+        )
+        return "placed" if all(map(_PLACED.match, takewhile(lambda text: text[:1] != "-", starts))) else "any"
     if words[0].value not in _SEARCHES:
-        return False
+        return None
     return _searches_files(words, table)
 
 
@@ -42,10 +55,15 @@ def _finds_files(said: Sequence[str]) -> bool:
     return plain and not negated and said[-1] == "-print0" and _FIND_ELSEWHERE.isdisjoint(said)
 
 
-def _searches_files(words: Sequence[Word], table: Table) -> bool:
+def _searches_files(words: Sequence[Word], table: Table) -> Names | None:
     by_name, by_nul = _SEARCHES[words[0].value]
     try:
-        flags = set(scan(table[words[0].value], words[1:]).flags)
+        entry = table[words[0].value]
+        scanned = scan(entry, words[1:])
     except (NotListed, KeyError):
-        return False
-    return bool(flags & by_name and flags & by_nul) and flags <= by_name | by_nul | _SEARCH
+        return None
+    flags = set(scanned.flags)
+    if not (flags & by_name and flags & by_nul) or not flags <= by_name | by_nul | _SEARCH:
+        return None
+    searched = scanned.arguments if flags & entry.first else scanned.arguments[1:]
+    return "placed" if searched and all(_PLACED.match(word.raw) for word in searched) else "any"

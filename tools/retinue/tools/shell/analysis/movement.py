@@ -19,15 +19,18 @@ def is_move(part: Part) -> bool:
 
 
 def places(parts: Sequence[Part], start: Place) -> list[tuple[Place, str | None]]:
-    """For each part, where it may run, and why that or its move cannot be approved unasked."""
+    """For each part, where it may run, and why that or its move cannot be approved unasked.
+
+    A move that fails leaves the rest of its list where it is, and so does one that another program runs.
+    """
     if not any(map(is_move, parts)):
         return [(start, None)] * len(parts)
     found: list[tuple[Place, str | None]] = []
-    moved, stayed = start.bases, start.bases
+    moved, passed = start.bases, start.bases
     lost: str | None = None
     for at, part in enumerate(parts):
         if part.raw.connector != "&&":
-            moved = stayed = tuple(dict.fromkeys((*moved, *stayed)))
+            moved = passed = tuple(dict.fromkeys((*moved, *passed)))
         here = start._replace(bases=moved)
         why = lost
         if is_move(part):
@@ -36,6 +39,9 @@ def places(parts: Sequence[Part], start: Place) -> list[tuple[Place, str | None]
             why = lost or why or ("cd in a pipeline" if piped else None)
             lost = lost or (why if targets is None else None)
             moved = targets if targets is not None else moved
+            if part.raw.negated or part.inner is not part.words:
+                moved = tuple(dict.fromkeys((*moved, *here.bases)))
+            passed = tuple(dict.fromkeys((*passed, *moved)))
             if len(moved) > _MAX_BASES:
                 lost = why = "too many places"
                 moved = moved[:1]
@@ -58,7 +64,7 @@ def _target(words: Sequence[Word], here: Place) -> tuple[tuple[str, ...] | None,
     if words[0].value != "cd":
         return None, f"{words[0].value} leads elsewhere"
     arguments = [word for word in words[1:] if word.value not in ("-L", "-P", "--")]
-    if len(arguments) != 1 or arguments[0].value.startswith("-"):
+    if len(arguments) != 1 or arguments[0].value.startswith(("-", "+")):
         return None, "cd leads elsewhere"
     paths = candidates(arguments[0], here)
     bases = tuple(path for path in paths if path is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from retinue.tools.shell.analysis.model import Place, Request, Trait, Word
@@ -65,8 +65,28 @@ def candidates(word: Word, where: Place) -> list[str | None]:
         if before is None or ("[" in text and (word.traits & _HIDES_BRACKETS or _CLASS.search(text))):
             return [None]
         found = [path for base in where.bases for path in _through_glob(text, base, where)]
-        return [*(posixpath.normpath(posixpath.join(base, before)) for base in where.bases), *found]
-    return [posixpath.normpath(posixpath.join(base, text)) for base in where.bases]
+        return [*_named(before, where), *found]
+    return _named(text, where)
+
+
+def _named(text: str, where: Place) -> list[str | None]:
+    """As a shell reads it, which takes the component before a `..` away; and as the system does, which follows it."""
+    paths = [posixpath.normpath(posixpath.join(base, text)) for base in where.bases]
+    if ".." not in text:
+        return [*paths]
+    followed = (_follow(posixpath.join(base, text), where.real) for base in where.bases)
+    real = {where.real(path) for path in paths}
+    return [*paths, *(path for path in followed if where.real(path) not in real)]
+
+
+def _follow(path: str, real: Callable[[str], str]) -> str:
+    at = "/"
+    for component in path.split("/"):
+        if component == "..":
+            at = posixpath.dirname(real(at))
+        elif component not in ("", "."):
+            at = posixpath.join(at, component)
+    return at
 
 
 def named_paths(word: Word, where: Place) -> list[str | None]:

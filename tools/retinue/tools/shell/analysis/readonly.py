@@ -16,7 +16,9 @@ _OPAQUE = Trait.EXPANSION | Trait.SUBSTITUTION | Trait.ANSI | Trait.BRACE | Trai
 _MORE_THAN_LETTERS = _OPAQUE | Trait.GLOB
 _DUPLICATES = frozenset((">&", "<&"))
 _WRITES = frozenset((">", ">>", "&>", "&>>", ">|"))
-_TAKES_NAMES = frozenset(("paths", "first-text", "text", "tail"))
+_TAKES_NAMES = frozenset(("paths", "first-text", "text"))
+_TAKES_ANY_NAME = frozenset(("basename", "dirname"))
+"""Without flags that reach a file."""
 _XARGS_FLAG = re.compile(r"-[0rt]+|-[nPL][0-9]+|--null|--no-run-if-empty|--max-args=[0-9]+")
 _BY_NUL = re.compile(r"-[rt]*0[rt0]*\Z|--null\Z")
 _RUNS_MORE = re.compile(r"%[-+ ]?G|%\(\*?(?:signature|describe)")
@@ -89,8 +91,12 @@ def _xargs(words: Sequence[Word], where: Place, table: Table, before: Part | Non
     inner = table.get(words[at].value) if at < len(words) else None
     if inner is None or inner.globs != "any" or inner.args not in _TAKES_NAMES:
         return "xargs runs what is not a plain reader"
-    if inner.args != "text" and not (feeds_names(before, table) and any(_BY_NUL.match(w.value) for w in words[:at])):
-        return "xargs with names that may be others: only plain files are, found with NUL behind each"
+    if inner.name not in _TAKES_ANY_NAME:
+        fed = feeds_names(before, table)
+        if fed is None or not any(_BY_NUL.match(word.value) for word in words[:at]):
+            return "xargs with names that may be others: only plain files are, found with NUL behind each"
+        if fed == "any" and words[-1].value != "--":
+            return "xargs with names that may be flags: end with --, or name a folder to search"
     return _against(inner, words[at + 1 :], where)
 
 
@@ -130,6 +136,8 @@ def _finds_flag(word: Word, where: Place) -> bool:
 
 
 def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
+    if entry.responses and any(word.value.startswith("@") for word in words):
+        return f"{entry.name} reads flags from a file"
     flag = may_become_flag(entry, words)
     if flag is not None:
         return f"{flag.raw} may become a flag of {entry.name}"

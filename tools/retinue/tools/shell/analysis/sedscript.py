@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 
-_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])+/)"
+
+def _bracket(besides: str = "") -> str:
+    """One that ends where every sed ends it: no `]` is first in it or behind a backslash, each class in it is whole."""
+    return rf"\[\^?+(?:[^]\[\\\n{besides}]|\\[^]\[\\c\n{besides}]|\\\\|\[:[a-z]+:\])+\]"
+
+
+_ADDRESS = rf"(?:\d+|\$|/(?:[^/\\\n\[]|\\[^\n]|{_bracket('/')})+/)"
 _RANGE = rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+\d+|~\d+))?)?"
 _PRINT = re.compile(rf"{_RANGE}[pdq=]|\d+(?:,\d+)?[pdq]|{_ADDRESS}?G")
 _FLAGS = re.compile(r"[gpiImM1-9]*\Z")
 _DELIMITERS = frozenset("/|#,:@%!_~+")
 _LEADING_RANGE = re.compile(_RANGE)
+_CLOSED_BRACKET = re.compile(_bracket())
 
 
 def is_harmless(script: str) -> bool:
@@ -61,7 +68,7 @@ def _substitution_end(script: str, at: int) -> int | None:
 
 
 def _field_end(script: str, at: int, delimiter: str) -> int | None:
-    """The delimiter that ends a field. One in brackets is refused: seds differ there."""
+    """The delimiter that ends a field. One in brackets is refused, as are brackets whose end seds place differently."""
     while at < len(script):
         if script[at] == "\\":
             at += 2
@@ -69,8 +76,10 @@ def _field_end(script: str, at: int, delimiter: str) -> int | None:
         if script[at] == delimiter:
             return at
         if script[at] == "[":
-            close = script.find("]", at + 2)
-            if close < 0 or delimiter in script[at:close]:
+            bracket = _CLOSED_BRACKET.match(script, at)
+            if bracket is None or delimiter in bracket[0]:
                 return None
+            at = bracket.end()
+            continue
         at += 1
     return None

@@ -21,8 +21,18 @@ Globs = Literal["any", "anchored", "no"]
 _FLAG = re.compile(r"-[A-Za-z0-9-]|-[^\x00-\x7f]")
 """What some program could take for a flag: `->` and a lone dash are not among them."""
 
-_SWITCH, _VALUE, _GLUED, _PATH, _NUMBER, _TWO = range(6)
-_KINDS = {"": _SWITCH, "=": _VALUE, "[=]": _GLUED, "=path": _PATH, "=number": _NUMBER, "=2": _TWO}
+_SWITCH, _VALUE, _GLUED, _PATH, _NUMBER, _TWO, _APART, _ATTACHED = range(8)
+_KINDS = {
+    "": _SWITCH,
+    "=": _VALUE,
+    "[=]": _GLUED,
+    "=path": _PATH,
+    "=number": _NUMBER,
+    "=2": _TWO,
+    "=apart": _APART,
+    "=attached": _ATTACHED,
+}
+_NEVER_ATTACHED = frozenset((_SWITCH, _TWO, _APART))
 
 
 class EntryData(BaseModel):
@@ -37,6 +47,10 @@ class EntryData(BaseModel):
     max: int | None = Field(default=None, ge=0)
     globs: Globs = "any"
     sub: bool = False
+    ordered: bool = False
+    """Its flags stand before all else; behind an argument the program would take one for something else."""
+    responses: bool = False
+    """It reads more arguments from the file that a word names which begins with @."""
     like: str | None = None
     abstract: bool = False
     names: tuple[str, ...] = ()
@@ -54,6 +68,8 @@ class Entry(NamedTuple):
     max: int | None
     globs: Globs
     sub: bool
+    ordered: bool
+    responses: bool
 
 
 class Scanned(NamedTuple):
@@ -63,6 +79,8 @@ class Scanned(NamedTuple):
     files: list[Word]
     flags: list[str]
     values: list[tuple[str, str]]
+    first: Word | None
+    """The first word of all."""
 
 
 class NotListed(Exception):
@@ -82,7 +100,18 @@ def compile_table(data: Mapping[str, EntryData]) -> dict[str, Entry]:
         flags.update(_compile_flags(entry.flags))
         first = frozenset(_dashed(token) for token in entry.first.split())
         for each in entry.names or (name,):
-            compiled[each] = Entry(each, entry.why, flags, entry.args, first, entry.max, entry.globs, entry.sub)
+            compiled[each] = Entry(
+                each,
+                entry.why,
+                flags,
+                entry.args,
+                first,
+                entry.max,
+                entry.globs,
+                entry.sub,
+                entry.ordered,
+                entry.responses,
+            )
     return compiled
 
 
@@ -131,9 +160,10 @@ class _Scanner:
 
     def __init__(self, entry: Entry, words: Sequence[Word]) -> None:
         self.kinds = entry.flags
+        self.ordered = entry.ordered
         self.words = words
         self.at = 0
-        self.found = Scanned([], [], [], [])
+        self.found = Scanned([], [], [], [], words[0] if words else None)
 
     def run(self) -> Scanned:
         words, arguments = self.words, self.found.arguments
@@ -143,6 +173,8 @@ class _Scanner:
             text = word.value
             if text[:1] != "-" or (text not in self.kinds and not _FLAG.match(text)):
                 arguments.append(word)
+            elif self.ordered and arguments:
+                raise NotListed(text)
             elif text == "--":
                 arguments.extend(words[self.at :])
                 break
@@ -155,7 +187,7 @@ class _Scanner:
     def _long(self, word: Word) -> None:
         name, glued, value = word.value.partition("=")
         kind = self.kinds.get(name)
-        if kind is None or (glued and kind in (_SWITCH, _TWO)):
+        if kind is None or (kind in _NEVER_ATTACHED if glued else kind == _ATTACHED):
             raise NotListed(word.value)
         self.found.flags.append(name)
         if glued:
@@ -182,6 +214,8 @@ class _Scanner:
             self.found.flags.append(name)
             if kind == _SWITCH:
                 continue
+            if i + 1 < len(text) and kind == _APART:
+                raise NotListed(text)
             if i + 1 < len(text):
                 self._value(kind, name, word._replace(value=text[i + 1 :]))
             else:
