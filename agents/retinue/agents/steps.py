@@ -12,7 +12,16 @@ from retinue.agents.boot import AgentBoot
 from retinue.agents.history import OpenStep
 from retinue.agents.journal import Journal, Sleep
 from retinue.agents.model.messages import ToolUseBlock, Usage
-from retinue.agents.model.port import BlockDone, Broken, MessageDone, MessageStarted, ModelPort, ModelRequest, TextDelta
+from retinue.agents.model.port import (
+    BlockDone,
+    Broken,
+    MessageDone,
+    MessageStarted,
+    ModelPort,
+    ModelRequest,
+    SearchFound,
+    TextDelta,
+)
 from retinue.agents.own.ways import Ways
 from retinue.agents.ports import CheckpointPort
 from retinue.agents.records import (
@@ -182,9 +191,8 @@ class Steps:
         try:
             async for event in self._model.stream(self._request(step)):
                 match event:
-                    case TextDelta(text=text):
-                        if self._watch is not None:
-                            self._watch(text)
+                    case TextDelta() | SearchFound():
+                        self._show(event)
                     case MessageStarted():
                         model = event.model
                     case BlockDone(block=given):
@@ -203,6 +211,11 @@ class Steps:
             await self._journal.write(self._closed(step, end, end.usage, model))
             return None
         return end or Broken(reason="truncated", message="the stream ended before its message")
+
+    def _show(self, event: TextDelta | SearchFound) -> None:
+        """Searches of the provider belong to questions beside the conversation: none comes here."""
+        if self._watch is not None and isinstance(event, TextDelta):
+            self._watch(event.text)
 
     async def _act(self, calls: Sequence[ToolUseBlock]) -> None:
         """Calls that are all known. The executor keeps the order and the rules."""

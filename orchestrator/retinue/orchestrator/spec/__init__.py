@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from retinue.orchestrator.spec.environment import EnvironmentReport, Probe, check_environment, repository_path
 from retinue.orchestrator.spec.expand import Variables
+from retinue.orchestrator.spec.limits import TeamLimits
 from retinue.orchestrator.spec.load import LoadedSpec, load_spec, load_spec_text
 from retinue.orchestrator.spec.model import (
     AgentLimits,
@@ -19,7 +20,6 @@ from retinue.orchestrator.spec.model import (
     Permissions,
     RepoSpec,
     TaskSpec,
-    TeamLimits,
     TeamSpec,
     ToolsSpec,
 )

@@ -31,10 +31,9 @@ from retinue.orchestrator.spec.fields import (
     TaskId,
     Text,
     Texts,
-    Usd,
-    UsdLimit,
 )
 from retinue.orchestrator.spec.languages import LanguageSpec
+from retinue.orchestrator.spec.limits import AgentLimits, TeamLimits
 from retinue.orchestrator.spec.mcp import McpServerSpec
 from retinue.orchestrator.spec.part import SpecPart
 from retinue.orchestrator.spec.sandbox import AgentSandbox, SandboxSpec, confined
@@ -158,22 +157,6 @@ class ToolsSpec(SpecPart):
     """The provider holds the model to the schemas of its calls."""
 
 
-class AgentLimits(SpecPart):
-    """What one agent may use up, besides the limits of the team. No limit of its own where none is given."""
-
-    turns: Count | None = None
-    """Requests to its model."""
-
-    tokens: Count | None = None
-    """Tokens, in and out."""
-
-    usd: Usd | None = None
-    """US dollars."""
-
-    wall: Duration | None = None
-    """Time, as in 90s, 10m or 1h."""
-
-
 class AgentSpec(SpecPart):
     """One agent, or several that differ only in their name."""
 
@@ -274,22 +257,6 @@ class MergeSpec(SpecPart):
 
     verify_timeout: Duration = 600.0
     """The most that each of them may take."""
-
-
-class TeamLimits(SpecPart):
-    """What the whole team may use up; the run stops at the first that is reached."""
-
-    tokens: Count | None = None
-    """Tokens, in and out. No limit when not given."""
-
-    usd: UsdLimit = 5.0
-    """US dollars. `none` lifts the limit, which a model without a known price needs."""
-
-    turns: Count = 200
-    """Requests to models."""
-
-    wall: Duration = 3600.0
-    """Time, as in 90s, 10m or 1h."""
 
 
 @dataclass(frozen=True, slots=True)
