@@ -15,7 +15,7 @@ from retinue.orchestrator.mcp.connection import Program
 from retinue.orchestrator.mcp.host import McpHost
 from retinue.orchestrator.mcp.servers import StdioServer, pause_before
 from retinue.tools.errors import ToolError
-from retinue.tools.ports import McpListing, McpRequest
+from retinue.tools.mcp.ports import McpListing, McpRequest
 
 SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 BAD = SERVER.with_name("mcp_bad_server.py")

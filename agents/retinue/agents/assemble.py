@@ -30,6 +30,7 @@ from retinue.tools.execution.pipeline import Pipeline
 from retinue.tools.extension.skills.book import NO_SKILLS, SkillBook
 from retinue.tools.files.state import FileState
 from retinue.tools.lasting import Lasting
+from retinue.tools.mcp.ports import McpPort
 from retinue.tools.people.ports import HumanPort
 from retinue.tools.permissions.chain import PermissionPolicy, Rights
 from retinue.tools.permissions.classifier import ModelClassifier
@@ -40,7 +41,6 @@ from retinue.tools.ports import (
     ChildPort,
     LanguagePort,
     MailPort,
-    McpPort,
     SearchProvider,
     ServerSearchPort,
     ShellPort,

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from retinue.agents.boot import ToolLoading
 from retinue.agents.model.messages import ToolSpec
 from retinue.tools.errors import RetinueError
-from retinue.tools.ports import DeferredTool, McpListing, McpPort, McpToolFacts
+from retinue.tools.mcp.ports import McpListing, McpPort, McpToolFacts
+from retinue.tools.ports import DeferredTool
 from retinue.tools.registry.deferral import deferred_names
 from retinue.tools.text import one_line
 

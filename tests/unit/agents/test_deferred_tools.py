@@ -24,7 +24,15 @@ from retinue.agents.model.router import tool_loading
 from retinue.agents.records import BlockComplete, MessageClosed, RequestSent, StepClosed, ToolFinished
 from retinue.agents.toolbelt import Toolbelt
 from retinue.tools.execution.calls import CallResult
-from retinue.tools.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource, McpServerState, McpToolFacts
+from retinue.tools.mcp.ports import (
+    McpAnswer,
+    McpBlock,
+    McpListing,
+    McpRequest,
+    McpResource,
+    McpServerState,
+    McpToolFacts,
+)
 from retinue.tools.registry.pool import assemble
 from support.calls import tool
 

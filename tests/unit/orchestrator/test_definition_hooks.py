@@ -1,4 +1,4 @@
-"""Hooks in the front matter of agent definitions: read when trusted, named when they are not, and off with all others."""
+"""Hooks in the front matter of agent definitions: read when trusted, named when not, off with all others."""
 
 from __future__ import annotations
 

@@ -19,15 +19,8 @@ from retinue.orchestrator.team.plan import LaunchPlan
 from retinue.orchestrator.trust.launch import spec_grants
 from retinue.tools.errors import EnvironmentProblem, SpecError, ToolError
 from retinue.tools.lsp.settings import LanguageServer
-from retinue.tools.ports import (
-    McpAnswer,
-    McpBlock,
-    McpListing,
-    McpRequest,
-    McpResource,
-    McpToolFacts,
-    SearchQuery,
-)
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource, McpToolFacts
+from retinue.tools.ports import SearchQuery
 from retinue.tools.web.settings import WebSettings
 
 BASE = "version: 1\nname: x\nmodel: script:s.yaml\nagents: {a: {prompt: hi, isolation: none}}\n"

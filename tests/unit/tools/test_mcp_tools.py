@@ -15,10 +15,10 @@ from retinue.tools.errors import ToolError
 from retinue.tools.extension.list_mcp_resources.tool import ListMcpResources
 from retinue.tools.extension.read_mcp_resource.tool import ReadMcpResource
 from retinue.tools.mcp.names import tool_name
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource, McpToolFacts
 from retinue.tools.mcp.results import mapped, text_of
 from retinue.tools.mcp.schema import flattened
 from retinue.tools.mcp.tool import mcp_tool, mcp_tools
-from retinue.tools.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource, McpToolFacts
 from retinue.tools.registry.pool import assemble
 from support.calls import Surroundings, call, context, pipeline, run, tool
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from retinue.tools.files.state import FileState
+from retinue.tools.mcp.ports import McpPort
 from retinue.tools.ports import (
     BoardPort,
     CatalogPort,
@@ -21,7 +22,6 @@ from retinue.tools.ports import (
     HistoryPort,
     LanguagePort,
     MailPort,
-    McpPort,
     SearchProvider,
     ShellPort,
     SideQueryPort,

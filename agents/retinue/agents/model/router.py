@@ -61,8 +61,9 @@ def tool_loading(ref: str, base_url: str | None = None) -> ToolLoading:
     if base_url is not None and urlsplit(base_url).hostname != _OFFICIAL_HOST:
         return "client"
     version = _VERSION.search(name)
-    number = (int(version[1]), int(version[2] or 0)) if version else (0, 0)
-    return "reference" if number >= _KNOWS_REFERENCES else "client"
+    if version is None:
+        return "client"
+    return "reference" if (int(version[1]), int(version[2] or 0)) >= _KNOWS_REFERENCES else "client"
 
 
 def check_access(ref: str, settings: ModelSettings) -> None:

@@ -22,7 +22,7 @@ from retinue.orchestrator.runtime.mcp_service import (
 )
 from retinue.orchestrator.runtime.port import Unreachable
 from retinue.tools.errors import ToolError
-from retinue.tools.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpListing, McpRequest, McpResource
 
 MOST_WAIT_S = 120.0
 _NUMBERS = itertools.count(1)

@@ -19,7 +19,7 @@ import anyio
 from retinue.orchestrator.mcp.servers import CONNECT_S, StdioServer
 from retinue.orchestrator.mcp.translate import answer_of, contents_of, facts_of, resource_of
 from retinue.tools.errors import ToolError
-from retinue.tools.ports import McpAnswer, McpBlock, McpRequest, McpResource, McpToolFacts
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpRequest, McpResource, McpToolFacts
 from retinue.tools.text import one_line, printable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import anyio
 from retinue.orchestrator.mcp.connection import Connection, Program, ServerFailed, connected
 from retinue.orchestrator.mcp.servers import CONNECT_S, STEADY_S, StdioServer, pause_before
 from retinue.tools.errors import RetinueError, ToolError
-from retinue.tools.ports import (
+from retinue.tools.mcp.ports import (
     McpAnswer,
     McpBlock,
     McpListing,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from retinue.orchestrator.mcp.servers import StdioServer
-from retinue.tools.ports import McpAnswer, McpBlock, McpResource, McpToolFacts
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpResource, McpToolFacts
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, ContentBlock, Resource, TextResourceContents, Tool

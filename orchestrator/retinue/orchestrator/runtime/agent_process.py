@@ -48,7 +48,7 @@ from retinue.orchestrator.workspaces.git import Git
 from retinue.tools.errors import EnvironmentProblem, RetinueError
 from retinue.tools.extension.skills.book import SkillBook
 from retinue.tools.lsp.manager import LanguageServers
-from retinue.tools.ports import McpPort
+from retinue.tools.mcp.ports import McpPort
 from retinue.tools.shell.reap import reap
 
 LOCK_WAITERS = 16

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from retinue.agents.model.messages import Wire
 from retinue.tools.errors import RetinueError, ToolError
-from retinue.tools.ports import McpAnswer, McpBlock, McpListing, McpPort, McpRequest, McpResource
+from retinue.tools.mcp.ports import McpAnswer, McpBlock, McpListing, McpPort, McpRequest, McpResource
 
 
 class CallAsk(Wire):

@@ -13,15 +13,8 @@ from retinue.orchestrator.run_files import RunFiles
 from retinue.tools.errors import SpecError, ToolError
 from retinue.tools.lsp.manager import LanguageServers
 from retinue.tools.mcp.names import tool_name
-from retinue.tools.ports import (
-    Confinement,
-    McpPort,
-    McpRequest,
-    SearchAnswer,
-    SearchProvider,
-    SearchQuery,
-    ServerSearchPort,
-)
+from retinue.tools.mcp.ports import McpPort, McpRequest
+from retinue.tools.ports import Confinement, SearchAnswer, SearchProvider, SearchQuery, ServerSearchPort
 from retinue.tools.text import one_line
 from retinue.tools.web.search.providers import provider_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from retinue.tools.base import Attachment, ToolData
 from retinue.tools.errors import ToolError
 from retinue.tools.mcp.constants import CHARS_PER_TOKEN, MAX_BINARY_BYTES, MAX_RESULT_TOKENS
-from retinue.tools.ports import McpBlock
+from retinue.tools.mcp.ports import McpBlock
 from retinue.tools.text import for_model, one_line, printable
 
 _SUFFIXES = {

@@ -23,9 +23,9 @@ from retinue.tools.base import (
 from retinue.tools.errors import ToolError
 from retinue.tools.mcp.constants import LARGEST_ASKED_CHARS, MAX_DESCRIPTION_CHARS, MAX_RESULT_CHARS
 from retinue.tools.mcp.names import tool_name
+from retinue.tools.mcp.ports import McpRequest, McpToolFacts
 from retinue.tools.mcp.results import Part, mapped, text_of
 from retinue.tools.mcp.schema import flattened
-from retinue.tools.ports import McpRequest, McpToolFacts
 from retinue.tools.text import one_line, printable
 from retinue.tools.threads import in_thread
 

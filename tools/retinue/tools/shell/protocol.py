@@ -17,9 +17,9 @@ class KeeperRequest(TypedDict):
     """`argv` begins with the path of the program.
 
     `cwd_file` is where the command's last act writes its directory; empty when nobody asks. `background_s` is the limit
-    from its start that a hand-over puts in the place of `timeout_s`; 0 for none. Without an `error_file`, what it prints as
-    errors goes to its output. `guarded`: the program is only the
-    guard of a sandbox, and the command leads another session inside of it.
+    from its start that a hand-over puts in the place of `timeout_s`; 0 for none. Without an `error_file`, what it
+    prints as errors goes to its output. `guarded`: the program is only the guard of a sandbox, and the command leads
+    another session inside of it.
     """
 
     parent: int

@@ -19,7 +19,7 @@ from retinue.tools.base import (
 )
 from retinue.tools.errors import ToolError
 from retinue.tools.extension.list_mcp_resources.constants import MOST_RESOURCES
-from retinue.tools.ports import McpResource
+from retinue.tools.mcp.ports import McpResource
 from retinue.tools.text import counted, for_model, one_line
 
 
