@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from retinue.orchestrator.spec.environment import EnvironmentReport, Probe, check_environment, repository_path
 from retinue.orchestrator.spec.expand import Variables
-from retinue.orchestrator.spec.limits import TeamLimits
+from retinue.orchestrator.spec.limits import AgentLimits, TeamLimits
 from retinue.orchestrator.spec.load import LoadedSpec, load_spec, load_spec_text
 from retinue.orchestrator.spec.model import (
-    AgentLimits,
     AgentPermissions,
     AgentSpec,
     DoneWhen,
