@@ -21,7 +21,7 @@ Globs = Literal["any", "anchored", "no"]
 _FLAG = re.compile(r"-[A-Za-z0-9-]|-[^\x00-\x7f]")
 """What some program could take for a flag: `->` and a lone dash are not among them."""
 
-_SWITCH, _VALUE, _GLUED, _PATH, _NUMBER, _TWO, _APART, _ATTACHED = range(8)
+_SWITCH, _VALUE, _GLUED, _PATH, _NUMBER, _TWO, _APART, _ATTACHED, _LAST = range(9)
 _KINDS = {
     "": _SWITCH,
     "=": _VALUE,
@@ -31,6 +31,7 @@ _KINDS = {
     "=2": _TWO,
     "=apart": _APART,
     "=attached": _ATTACHED,
+    "=last": _LAST,
 }
 _NEVER_ATTACHED = frozenset((_SWITCH, _TWO, _APART))
 
@@ -224,6 +225,8 @@ class _Scanner:
 
     def _next(self, kind: int, name: str, word: Word) -> None:
         """Takes the values that stand in the words behind a flag."""
+        if kind == _LAST and self.at >= len(self.words):
+            return
         for _ in range(2 if kind == _TWO else 0 if kind in (_SWITCH, _GLUED) else 1):
             if self.at >= len(self.words):
                 raise NotListed(word.value)
