@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 import pytest
 
 from retinue.tools.shell.analysis.analyse import analyse
@@ -112,6 +114,57 @@ CRITICAL = (
     "busybox rm -rf /",
     "zsh -c 'rm -rf /'",
     'bash -lc "ls; rm -rf ~"',
+    "find -L / -delete",
+    "find -H ~ -delete",
+    "find -O3 / -delete",
+    "find -D exec / -delete",
+    "find -L -O2 / -type f -delete",
+    "cd / && find . -delete",
+    "cd / && find -delete",
+    "find / -exec /usr/bin/rm -rf {} +",
+    "find / -execdir unlink {} \\;",
+    "find / -type f -exec shred -u {} +",
+    "find ~ -exec truncate -s 0 {} +",
+    "find ~ -ok rmdir {} \\;",
+    "find / -exec sudo rm {} +",
+    "find ~ -type f -exec sh -c 'rm \"$@\"' _ {} +",
+    "find / -name '*' -print0 | xargs -0 rm -rf",
+    "fd . / -X rm",
+    "fd . ~ --exec rm",
+    "echo / | xargs rm -rf",
+    "xargs rm -rf <<< /",
+    "printf '%s\\n' ~ | xargs -I{} rm -rf {}",
+    "ls / | xargs -n1 rm -rf",
+    "echo 'rm -rf /' | sh",
+    "echo rm -rf / | sudo bash",
+    "sh <<EOF\nrm -rf /\nEOF",
+    "X=/; rm -rf $X",
+    'X=/; rm -rf "$X"',
+    "X=/; rm -rf ${X}",
+    "X=/ && rm -rf $X",
+    "export X=~; rm -rf $X",
+    "X=$HOME; rm -rf $X",
+    "X=/; Y=$X; rm -rf $Y",
+    "X=/; if true; then rm -rf $X/*; fi",
+    "bash -c 'X=/; rm -rf $X'",
+    "rm -rf $OLDPWD",
+    'rm -rf "$OLDPWD"/*',
+    "rm -rf ~-",
+    "rm -rf $X/$Y",
+    'rm -rf "$X/$Y"',
+    'rm -rf "$X/"*',
+    'rm -rf "$X"/"$Y"/*',
+    "ssh host 'rm -rf /'",
+    "ssh host rm -rf /",
+    "r\\\nm -rf /",
+    "rm -rf \\\n/",
+    "unlink /etc",
+    "shred -u ~",
+    "srm -r /",
+    "env -S'rm -rf /'",
+    "alias r='rm -rf /'; r",
+    "git -c alias.x='!rm -rf /' x",
+    "uv run rm -rf /",
 )
 
 ORDINARY = (
@@ -144,6 +197,27 @@ ORDINARY = (
     "rm -rf a/..b",
     "docker rm -f x",
     'rm -rf "$TMP"/x',
+    "find . -delete",
+    "find . -name x -exec rm {} +",
+    "find -name x -delete",
+    "find src -type f -exec /bin/rm {} +",
+    "find / -name x -exec grep rm {} +",
+    "find . -name x -print0 | xargs -0 rm -f",
+    "fd -e o -X rm",
+    "ls | xargs rm -f",
+    "echo a b | xargs rm",
+    "git ls-files | xargs rm",
+    "X=build; rm -rf $X",
+    "X=/tmp/x; rm -rf $X/y",
+    "X=/; ls $X; rm -rf build",
+    'rm -rf "$X/build"',
+    "rm -rf $X/a/$Y",
+    "rm -rf $X-$Y",
+    "truncate -s 0 log",
+    "unlink a",
+    "shred -u a",
+    "echo 'rm -rf /' > a",
+    "ssh host 'rm -rf /var/tmp/x'",
 )
 
 
@@ -171,3 +245,35 @@ def test_a_deny_rule_denies_a_critical_removal() -> None:
 def test_a_removal_is_found_in_a_text_that_nobody_can_read() -> None:
     for command in ("ls \x0b#;rm -rf /", "echo 'open\nrm -rf ~", "rm -rf / &&", "x() { rm -rf /"):
         assert analyse(request(command)).outcome == "hard-stop", command
+
+
+LINKS = {"/home/me/tree/link": "/home/me", "/home/me/tree/up": "/home", "/home/me/tree/away": "/srv/data/x"}
+
+
+def through_links(path: str) -> str:
+    for link, target in LINKS.items():
+        if path == link or path.startswith(f"{link}/"):
+            return posixpath.normpath(target + path[len(link) :])
+    return posixpath.normpath(path)
+
+
+def outcome_with_links(command: str) -> str:
+    asked = Request(command, "/home/me/tree", "/home/me", "bash", (), Rules(allow=("Bash",)), through_links, finds_none)
+    return analyse(asked).outcome
+
+
+def finds_none(_pattern: str) -> tuple[str, ...]:
+    return ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf link/.", "rm -rf link/", "rm -rf link/*", "rm -rf up/me", "rm -rf link/tree", "rm -rf away/../../.."],
+)
+def test_a_link_takes_a_removal_to_where_it_leads(command: str) -> None:
+    assert outcome_with_links(command) == "hard-stop"
+
+
+@pytest.mark.parametrize("command", ["rm -rf link", "rm -rf away/", "rm -rf away/*", "rm -rf link/tree/build"])
+def test_a_link_is_removed_without_what_it_leads_to(command: str) -> None:
+    assert outcome_with_links(command) != "hard-stop"

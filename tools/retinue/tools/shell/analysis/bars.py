@@ -17,7 +17,8 @@ from retinue.tools.shell.analysis.case import Survey
 from retinue.tools.shell.analysis.coarse import is_cut
 from retinue.tools.shell.analysis.model import Place, Reason, Trait, Word, under
 from retinue.tools.shell.analysis.paths import named_paths
-from retinue.tools.shell.analysis.removal import critical, may_hold_removal, may_remove
+from retinue.tools.shell.analysis.reading import may_be_fed
+from retinue.tools.shell.analysis.removal import Ground, bindings, critical, may_hold_removal, may_remove
 from retinue.tools.shell.analysis.wrappers import SHELLS, inner_starts
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*\Z")
@@ -31,17 +32,26 @@ def critical_removal(survey: Survey) -> Reason | None:
     if not may_hold_removal(survey.request.command) or not _may_remove(survey):
         return None
     cwd = posixpath.normpath(survey.request.cwd)
+    values = bindings(_all_words(survey))
     for words, where in survey.commands:
+        ground = Ground(where.bases, cwd, where.home, where.real, values)
         for tail in inner_starts(words):
-            found = critical(tail, where.bases, cwd, where.home)
+            found = critical(tail, ground)
             if found is not None:
                 return Reason("removal", 0, f"removal of {found}")
     return None
 
 
+def _all_words(survey: Survey) -> Iterator[Word]:
+    for part in survey.reading.parts:
+        yield from (*part.assignments, *part.words)
+    for words, _ in survey.commands:
+        yield from words
+
+
 def _may_remove(survey: Survey) -> bool:
-    broken = survey.reading.status == "broken"
-    return broken or any(may_remove(word) for part in survey.reading.parts for word in part.words)
+    unlike = survey.reading.status == "broken" or may_be_fed(survey.request.command)
+    return unlike or any(may_remove(word) for part in survey.reading.parts for word in part.words)
 
 
 def bar(survey: Survey) -> Reason | None:

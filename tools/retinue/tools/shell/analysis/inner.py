@@ -194,8 +194,8 @@ def _in_any(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
             if glued is not None:
                 yield from coarse_commands(glued["short"] or glued["long"])
         elif _TAKES_COMMAND.match(before) or _MORE_THAN_A_NAME.search(value):
-            yield from coarse_commands(_SETTING.sub("", value, count=1) if is_assignment(value) else value)
-        elif is_assignment(value):
+            yield from coarse_commands(value)
+        if is_assignment(value):
             yield from coarse_commands(value.partition("=")[2])
         before = value
 
