@@ -10,12 +10,15 @@ from retinue.tools.shell.analysis.table import Table
 from support.shell_fuzz.vocabulary import (
     ASSIGNMENTS,
     BUILTINS,
+    FEEDERS,
     FREE_REDIRECTS,
     GIT_MORE,
     GLOBS,
+    HARMS,
     INSIDE,
     LEFT_OUT,
     LINKS,
+    MOVES,
     NUMBERS,
     OUTSIDE,
     PIECES,
@@ -25,6 +28,9 @@ from support.shell_fuzz.vocabulary import (
     RISKY,
     RISKY_WORDS,
     SEARCH_PATH,
+    SED_CLOSERS,
+    SED_OPENERS,
+    SED_PIECES,
     SEEDS,
     SPACES,
     TAILS,
@@ -63,12 +69,15 @@ class Grammar:
     def text(self) -> str:
         """A list or pipeline of simple commands; now and then in a frame that no simple command has."""
         rng = self.rng
-        parts = [self.simple()]
+        parts = [self.fed() if rng.random() < 0.06 else self.simple()]
         while rng.random() < 0.3 and len(parts) < 4:
             parts.extend((rng.choice(LINKS), self.simple()))
         whole = "".join(parts)
-        if rng.random() < 0.08:
-            whole = f"cd {rng.choice(('src', 'odd', 'docs', '.', './src', *OUTSIDE[:8]))}{rng.choice(LINKS)}{whole}"
+        if rng.random() < 0.1:
+            folder = rng.choice(
+                ("src", "odd", "docs", ".", "./src", "inner", "missing", "odd", "src/deep", *OUTSIDE[:8])
+            )
+            whole = f"{rng.choice(MOVES)}cd {folder}{rng.choice(LINKS)}{whole}"
         if rng.random() < 0.05:
             frames = ("({})", "{{ {}; }}", "echo $({})", 'echo "$({})"', "`{}`", "if {}; then ls; fi", "cat <({})")
             whole = rng.choice(frames).format(whole.replace("{", "").replace("}", ""))
@@ -109,6 +118,12 @@ class Grammar:
             return " ".join(words)
         return "".join(word + rng.choice(SPACES) for word in words).strip(" ")
 
+    def fed(self) -> str:
+        """A program that xargs gives names found in the tree."""
+        rng = self.rng
+        called = self.call(rng.choice(self.programs))
+        return f"{rng.choice(FEEDERS)} | xargs {rng.choice(('-0', '-0', '-0r', '-0 -n1', ''))} {' '.join(called)}"
+
     def call(self, program: str) -> list[str]:
         """The program and its words, most of them such as the table lists."""
         rng = self.rng
@@ -121,15 +136,48 @@ class Grammar:
             entry = self.table[f"{program} {sub}"]
         if entry is None:
             return [*words, rng.choice(TEXT_WORDS)]
-        for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
-            words.extend(self.flag(entry.flags))
+        flags = [word for _ in range(rng.choice((0, 0, 1, 1, 2, 3))) for word in self.flag(entry.flags)]
+        if entry.flags and rng.random() < 0.12:
+            flags.extend(self.shifted(entry.flags))
+        arguments = self.arguments(program, entry.args)
+        if rng.random() < 0.15:
+            flags, arguments = arguments, flags
+        words.extend(flags)
         if rng.random() < 0.04:
             words.append(rng.choice(RISKY if program != "git" else GIT_MORE))
-        words.extend(self.arguments(program, entry.args))
+        words.extend(arguments)
         if rng.random() < 0.05:
             at = rng.randrange(1, len(words) + 1)
             words.insert(at, rng.choice(RISKY))
         return [words[0], *(self.quoted(word) for word in words[1:])]
+
+    def shifted(self, flags: Mapping[str, int]) -> list[str]:
+        """Flags without the values that the table has for them, or in one word, and one that must not be there."""
+        rng = self.rng
+        drawn = [f"-{rng.randrange(1, 30)}" if name == "#" else name for name in rng.choices(list(flags), k=2)]
+        if rng.random() < 0.3:
+            letters = [name[1] for name in drawn if len(name) == 2]
+            return [f"-{''.join(letters)}o", rng.choice(INSIDE), "pwned"]
+        harm = HARMS[0] if rng.random() < 0.4 else rng.choice(HARMS)
+        return [*drawn[: rng.choice((1, 1, 2))], harm]
+
+    def script(self) -> str:
+        """For sed, of fields and addresses with brackets in them."""
+        rng = self.rng
+
+        def field() -> str:
+            return "".join(rng.choices(SED_PIECES, k=rng.choice((1, 2, 3))))
+
+        shapes = (
+            "/{0}/p;s,{1},x,",
+            "s/{0}/a/;s,{1},x,",
+            "s|{0}|{1}|",
+            "/{0}/,/{1}/p",
+            "y/{0}/{1}/",
+            "s,{0},{1},;/{0}/p",
+        )
+        fields = (rng.choice(SED_OPENERS), rng.choice(SED_CLOSERS)) if rng.random() < 0.5 else (field(), field())
+        return f"'{rng.choice(shapes).format(*fields)}'"
 
     def flag(self, flags: Mapping[str, int]) -> list[str]:
         """One that the table lists, with a value where it takes one."""
@@ -169,6 +217,8 @@ class Grammar:
         """What follows the flags, by the rule that the table names for it."""
         rng = self.rng
         some = rng.choice((0, 1, 1, 1, 2, 3))
+        if kind == "sed" and rng.random() < 0.4:
+            return [self.script(), *(self.path() for _ in range(some or 1))]
         if kind in ("sed", "jq"):
             return [rng.choice(POOLS[kind]), *(self.path() for _ in range(some))]
         if kind == "find":
@@ -179,7 +229,7 @@ class Grammar:
             return [rng.choice(TEXT_WORDS), *(self.path() for _ in range(some))]
         if kind == "first-revision":
             return [rng.choice(TEXT_WORDS), *(rng.choice(REVISIONS) for _ in range(some))]
-        if kind in ("paths", "tail", "cd"):
+        if kind in ("paths", "diff", "cd"):
             return [self.path() for _ in range(some)]
         if kind in ("revisions", "branch", "tag"):
             return [rng.choice(REVISIONS) for _ in range(some % 3)]
@@ -195,7 +245,7 @@ class Grammar:
             "config": ("user.name", "--list", "core.pager ./pwned"),
             "remote": ("", "get-url x", "add y z"),
             "tar": ("tf old.tar", "tzf old.tgz", "xf old.tar", "tvf old.tar --to-command=./pwned", "cf pwned a.txt"),
-            "unzip": ("-l old.zip", "old.zip", "-v old.zip", "-p old.zip"),
+            "unzip": ("-l old.zip", "old.zip", "-v old.zip", "-p old.zip", "old.zip -v a.txt", "-l old.zip -d x"),
             "ip": ("a", "route show", "link list", "link set lo up", "-br addr"),
             "number": ("0.1", "0"),
             "ps": ("aux", "-e", "eww"),

@@ -198,7 +198,7 @@ def furnish(scene: Scene) -> None:
     (scene.root / "passwd").write_text(f"root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::{scene.home}:/bin/bash\n")
     (scene.root / "tmp").mkdir()
     project = scene.project
-    for folder in ("src/deep", "docs", "odd", "odd/x /etc"):
+    for folder in ("src/deep", "docs", "odd", "odd/x /etc", "left", "right"):
         (project / folder).mkdir(parents=True)
     for name, text in _FILES.items():
         (project / name).write_text(text)
@@ -217,6 +217,9 @@ def furnish(scene: Scene) -> None:
         (project / "odd" / name).write_text("x\n")
     (project / "odd" / "--files0-from=list").write_text("../../other/secret.txt\0")
     (project / "odd" / "list").write_text("../../other/secret.txt\0")
+    (project / "odd" / "@list").write_text("x\n")
+    (project / "@opts").write_text("x\n")
+    (project / "opts").write_text("../other/secret.txt\n")
     (project / "odd" / "x " / "etc" / "hosts").write_text("x\n")
     for name in ("pwned", "git", "ls", "cat"):
         program = project / "bin" / name if name != "pwned" else project / "runs"
@@ -229,6 +232,7 @@ def furnish(scene: Scene) -> None:
         (scene.home / name).parent.mkdir(exist_ok=True)
         (scene.home / name).write_text(f"{text}\n")
     links = {"ext": "/etc", "key": "../.ssh/id_rsa", "out.log": "../.bashrc", "inner": "src", "src/up": "../.."}
+    links |= {"+l": "../.bashrc", "left/f": "../../other/secret.txt"}
     for name, target in links.items():
         (project / name).symlink_to(target)
     _commit(scene)
@@ -247,6 +251,7 @@ _FILES = {
     "src/util.py": "def util():\n    pass\n",
     "src/deep/x.txt": "x deep\n",
     "docs/readme.md": "# docs\n",
+    "right/f": "x\n",
 }
 
 

@@ -38,11 +38,13 @@ def split_texts(text: str) -> tuple[str, ...]:
 
 INSIDE = listed(
     "a.txt b.txt c.md data.json nums.txt names.csv empty.txt src src/main.py src/util.py src/deep/x.txt docs "
-    "docs/readme.md ./a.txt . src/ prog.o old.tar old.tgz old.zip text.gz odd inner inner/main.py missing -"
+    "docs/readme.md ./a.txt . src/ prog.o old.tar old.tgz old.zip text.gz odd inner inner/main.py missing - "
+    "left right +l @opts ./@opts inner/../a.txt inner/../src"
 )
 OUTSIDE = listed(
     "/etc/hosts /etc/canary /etc .. ../other ../other/secret.txt ~ ~/.bashrc ~/.ssh/id_rsa $HOME/.netrc ext ext/hosts "
-    "key out.log src/up src/up/other/secret.txt /srv/canary / src/../../.bashrc ~dev/.bashrc /proc/self/environ"
+    "key out.log src/up src/up/other/secret.txt /srv/canary / src/../../.bashrc ~dev/.bashrc /proc/self/environ "
+    "ext/../srv/canary ext/.. src/up/.. src/up/../dev/.bashrc left/f left/../+l"
 )
 GLOBS = listed(
     "* *.txt src/* ? [ab].txt *.md */ ./* odd/* src/*.py k* *y o* */*.py .* *[!x] [^a]* "
@@ -50,13 +52,25 @@ GLOBS = listed(
 )
 TEXTS = (
     "x foo 'a b' \"it is\" '$(touch pwned)' \"x; touch pwned\" 'a|b' '^def ' '.*' \"don't\" 'say \"hi\"' a\\ b \\* "
-    "'>pwned' \"a > pwned\" '#no' a#b -- -n -5 +3 'x\ny' '{a,b}' %s 'é' 3 10 0 x=y ~x '' \"\" \\; \\\\ '\\'"
+    "'>pwned' \"a > pwned\" '#no' a#b -- -n -5 +3 'x\ny' '{a,b}' %s 'é' 3 10 0 x=y ~x '' \"\" \\; \\ '\\'"
 ).replace("\\n", "\n")
 NUMBERS = listed("0 1 2 5 10 +3 -1 1,3 2- 3M 1k")
 SED = (
     "p 1p '2,4p' 's/x/y/' 's|a|b|g' '/x/d' '$!d' '1!G;h' 's/x/y/w pwned' 'w pwned' 'e touch pwned' 's/x/touch pwned/e' "
     "'r key' '/x/,/y/p' = 'y/ab/cd/' 'q' '5q;p' 's/a\\/b/c/p' 's,[,],x,' '1e ls' 's/a/b/;w pwned' 'R ../.bashrc'"
 )
+SED_PIECES = (
+    *listed("[ ] ^ a , / | : \\ \\] \\[ \\/ [a] [^a] [] [^] [[:alpha:] [[:alpha:]] [a[.].] [\\] [,] [/]"),
+    "/w pwned",
+    "]/w pwned",
+    "]/b/w pwned,x,",
+    ";s,]",
+    "hi]/e touch pwned #",
+)
+"""Of them fields are made: where one ends is where seds and their readers disagree."""
+SED_OPENERS = listed("[ [^] [] [[:alpha:] [\\] [a[.].] [^\\] a[b")
+SED_CLOSERS = ("hi]/e touch pwned #", "]/w pwned", "]/b/w pwned", "]|w pwned", "],/w pwned")
+"""What opens a bracket in one field, and what closes it in the next for those who see one bracket."""
 JQ = (
     "'.' '.a' '.b[]' '.a|length' 'keys' '.[\"env\"]' 'env' '$ENV.HOME' 'input_filename' 'import \"x\" as x; .' "
     "'\"\\(env)\"' 'input' 'inputs' '@base64' '.a as $x|$x' 'debug' 'getpath([\"a\"])' '$__prog_args' 'halt_error'"
@@ -82,6 +96,24 @@ RISKY = listed(
     "-o pwned --output=pwned -i --in-place -w pwned --pre=./pwned --files0-from=names.csv -f key --file=key -L -R "
     "--compress-program=./pwned -T . -exec -x ./pwned -X pwned --pager=./pwned -c x --exec=./pwned -s -C --follow -Z"
 )
+HARMS = listed(
+    "--output=pwned -opwned --pre=./runs --plugin=./x.so --in-place -i --compress-program=./runs -w -delete -x -D main "
+    "--files0-from=names.csv --pager=./runs --ext-diff --get --list @opts --exec=./runs --textconv --filters"
+)
+"""Flags that no command may have unasked: behind one whose value is absent they are told apart or not."""
+FEEDERS = (
+    "rg --files -0",
+    "rg --files -0 src",
+    "rg -l0 x",
+    "grep -rlZ x",
+    "grep -rlZ x .",
+    "find . -type f -print0",
+    "find src -type f -print0",
+    "find * -type f -print0",
+    "find @x -type f -print0",
+    "ls",
+)
+MOVES = ("", "", "", "! ", "timeout 5 ", "nice ", "command ", "time ", "! ! ")
 WRAPPERS = listed(
     "timeout 5|nice|nice -n 5|nohup|stdbuf -oL|command|builtin|time|time -p|timeout -k 1 5|timeout -s KILL 5|"
     "env|env -i|"
@@ -120,7 +152,7 @@ TAILS = (
 )
 PIECES = (
     *listed(
-        " |\t|\n|\\\n|\\ |'|\"|''|\"\"|\\|\\\\|#| #|\\#|$|`|^|%|=|!|;|&&|&|(|)|{|}|[|]|*|?|~|==\n|=~\n|\r|\v|\f|<|>",
+        " |\t|\n|\\\n|\\ |'|\"|''|\"\"|\\|\\|#| #|\\#|$|`|^|%|=|!|;|&&|&|(|)|{|}|[|]|*|?|~|==\n|=~\n|\r|\v|\f|<|>",
         "|",
     ),
     *listed("2>/dev/null|>&2|2>&1|<<E\n|\nE\n|<<<|>&-|x|--|é|\u00a0|${a}|-o pwned|X=1|time|\u200b|$'|$\"|\\\r\n", "|"),
@@ -174,6 +206,8 @@ SEEDS = (
     "find . -name '*.py' -type f -not -path './odd/*' -print0 | xargs -0 grep -l main",
     "find src -type f -print0 | xargs -0 wc -l | tail -1",
     "rg -l0 x src | xargs -0 head -2",
+    "cd odd && rg --files -0 | xargs -0 wc",
+    "rg --files -0 | xargs -0 head -1 --",
     "ls | xargs -n1 basename",
     "cd odd && wc *",
     "cd odd && cat ./* && ls -d -- *",

@@ -50,6 +50,8 @@ class EntryData(BaseModel):
     sub: bool = False
     ordered: bool = False
     """Its flags stand before all else; behind an argument the program would take one for something else."""
+    bundles: bool = True
+    """Several letters in one word are several flags; otherwise only the first is looked at by the program."""
     responses: bool = False
     """It reads more arguments from the file that a word names which begins with @."""
     like: str | None = None
@@ -70,6 +72,7 @@ class Entry(NamedTuple):
     globs: Globs
     sub: bool
     ordered: bool
+    bundles: bool
     responses: bool
 
 
@@ -111,6 +114,7 @@ def compile_table(data: Mapping[str, EntryData]) -> dict[str, Entry]:
                 entry.globs,
                 entry.sub,
                 entry.ordered,
+                entry.bundles,
                 entry.responses,
             )
     return compiled
@@ -162,6 +166,7 @@ class _Scanner:
     def __init__(self, entry: Entry, words: Sequence[Word]) -> None:
         self.kinds = entry.flags
         self.ordered = entry.ordered
+        self.bundles = entry.bundles
         self.words = words
         self.at = 0
         self.found = Scanned([], [], [], [], words[0] if words else None)
@@ -214,6 +219,8 @@ class _Scanner:
                 raise NotListed(text)
             self.found.flags.append(name)
             if kind == _SWITCH:
+                if not self.bundles:
+                    raise NotListed(text)
                 continue
             if i + 1 < len(text) and kind == _APART:
                 raise NotListed(text)
