@@ -29,6 +29,15 @@ COUNTEREXAMPLES = (
     "egrep -rR x .",
     "ls -LR .",
     "diff -rN src docs",
+    # a first argument that is no file, and that a glob makes several
+    "rg ./*",
+    "grep k* a.txt",
+    # what zsh expands behind empty quotes
+    "df ''~",
+    # one letter in a word, and a second file, which is written
+    "xxd -po old.zip x",
+    # files of arguments
+    "strings @opts",
     # formats for which git runs another program
     "git log -1 --format=%G?",
     "git rev-list --format=%GS HEAD",

@@ -11,7 +11,7 @@ from support.shell_fuzz.judge import fits, tails_of
 _NOT_CALLED = names(
     "[[ ! { } (( coproc if then else elif fi for while until do done case esac in select function enable"
 ) | {""}
-"""Words of the language, and the one builtin that the notes need."""
+"""Words of the language, and the one builtin that the notes need. What begins with % is a job, if anything."""
 _OPEN = ~(Trait.QUOTED | Trait.ESCAPED | Trait.GLOB | Trait.ANSI)
 """Traits of words that become others even where no name is expanded; ANSI quoting is compared too."""
 
@@ -27,7 +27,7 @@ def _is_plain(part: Part) -> bool:
     named = next((word for word in part.words if word.value not in ("time", "-p")), None)
     if named is None or not all(map(_settled, (part.words[0], named))):
         return False
-    return not any("/" in word.value or word.value in _NOT_CALLED for word in (part.words[0], named))
+    return not any("/" in word.value or word.value[:1] == "%" or word.value in _NOT_CALLED for word in (part.words[0], named))
 
 
 def _settled(word: Word) -> bool:

@@ -92,6 +92,19 @@ def test_a_sed_script_with_brackets_that_end_in_one_way_is_not(script: str) -> N
         "tree -L2o x",
         "tree --sort -P -o x",
         "tree --filelimit -o x",
+        # a glob that finds more words than one
+        "git config a.*",
+        "git symbolic-ref H*",
+        "printf *",
+        "printf -* PATH x",
+        "test *",
+        "[ -f * ]",
+        "cd s* && ls",
+        # what zsh expands behind empty quotes
+        "df ''~",
+        "cat ''~/x",
+        "cat \"\"''~",
+        "ls ''=ls",
         # arguments from a file
         "nm @opts",
         "strings @opts",
@@ -254,6 +267,11 @@ def judged(root: Path, command: str, folder: str = "") -> str:
         "diff a README.md",
         "diff --from-file=a README.md",
         "diff ? b",
+        "rg ./*",
+        "grep [+]*",
+        "grep e* README.md",
+        "jq ./*",
+        "git grep -n ext/*",
     ],
 )
 def test_a_link_is_followed_before_the_way_goes_up_again(tree: Path, command: str) -> None:
@@ -270,6 +288,8 @@ def test_a_link_is_followed_before_the_way_goes_up_again(tree: Path, command: st
         "diff README.md src/x",
         "diff -r --no-dereference a b",
         "tail -n +3 README.md",
+        "grep RE* README.md",
+        "grep -rn x.* src",
     ],
 )
 def test_ways_up_that_stay_inside_are_free(tree: Path, command: str) -> None:

@@ -68,6 +68,12 @@ def _flag(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
     return None if scanned.flags and not scanned.arguments else "only its version is listed"
 
 
+def _numeric(entry: Entry, scanned: Scanned, where: Place) -> str | None:
+    if "-n" in scanned.flags or "--numeric" in scanned.flags:
+        return _none(entry, scanned, where)
+    return "names of machines would be looked up: only with -n"
+
+
 def _text(_entry: Entry, _scanned: Scanned, _where: Place) -> str | None:
     return None
 
@@ -81,9 +87,21 @@ def _all_inside(words: Words, where: Place) -> str | None:
 
 
 def _paths(entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    if entry.max is not None and len(scanned.arguments) > entry.max:
-        return f"{scanned.arguments[entry.max].raw} would be written"
-    return _all_inside(scanned.arguments, where)
+    return _too_many(entry, scanned) or _all_inside(scanned.arguments, where)
+
+
+def _too_many(entry: Entry, scanned: Scanned) -> str | None:
+    """A glob may find more than one."""
+    if entry.max is None or not scanned.arguments:
+        return None
+    last = scanned.arguments[-1]
+    many = len(scanned.arguments) > entry.max or any(word.traits & Trait.GLOB for word in scanned.arguments)
+    return f"{last.raw} would be written" if many else None
+
+
+def _behind_first(words: Words) -> Words:
+    """What is read when the first argument is a text. A glob there may find more, and all but one of them are read."""
+    return words if words and words[0].traits & Trait.GLOB else words[1:]
 
 
 def _diff(entry: Entry, scanned: Scanned, where: Place) -> str | None:
@@ -110,13 +128,11 @@ def _lsof(entry: Entry, scanned: Scanned, where: Place) -> str | None:
 
 def _first_text(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     taken = not entry.first.isdisjoint(scanned.flags)
-    return _all_inside(scanned.arguments if taken else scanned.arguments[1:], where)
+    return _all_inside(scanned.arguments if taken else _behind_first(scanned.arguments), where)
 
 
 def _revisions(entry: Entry, scanned: Scanned, where: Place) -> str | None:
-    if entry.max is not None and len(scanned.arguments) > entry.max:
-        return f"{scanned.arguments[entry.max].raw} would be written"
-    return _no_way_out(scanned.arguments, where)
+    return _too_many(entry, scanned) or _no_way_out(scanned.arguments, where)
 
 
 def _no_way_out(words: Words, where: Place) -> str | None:
@@ -131,7 +147,7 @@ def _no_way_out(words: Words, where: Place) -> str | None:
 
 def _first_revision(entry: Entry, scanned: Scanned, where: Place) -> str | None:
     taken = not entry.first.isdisjoint(scanned.flags)
-    return _no_way_out(scanned.arguments if taken else scanned.arguments[1:], where)
+    return _no_way_out(scanned.arguments if taken else _behind_first(scanned.arguments), where)
 
 
 def _listing(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
@@ -173,8 +189,9 @@ def _reflog(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 
 
 def _config(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
-    if not scanned.flags and len(scanned.arguments) == 1 and _KEY.match(scanned.arguments[0].value):
-        return None
+    if not scanned.flags and len(scanned.arguments) == 1:
+        (key,) = scanned.arguments
+        return None if key.literal and _KEY.match(key.value) else "it may write a setting"
     return "it would write a setting" if _READS_CONFIG.isdisjoint(scanned.flags) else None
 
 
@@ -202,7 +219,7 @@ def _numbers(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 def _jq(_entry: Entry, scanned: Scanned, where: Place) -> str | None:
     if any(_JQ_WORD.search(jq_code(word.value)) for word in scanned.arguments[:1]):
         return "a filter that reaches out of the document"
-    return _all_inside(scanned.arguments[1:], where)
+    return _all_inside(_behind_first(scanned.arguments), where)
 
 
 def _date(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
@@ -224,6 +241,7 @@ def _query(_entry: Entry, scanned: Scanned, _where: Place) -> str | None:
 SCANNED: dict[str, Rule] = {
     "none": _none,
     "flag": _flag,
+    "numeric": _numeric,
     "text": _text,
     "paths": _paths,
     "lsof": _lsof,
@@ -255,7 +273,7 @@ def _anything(_words: Words, _where: Place) -> str | None:
 
 def _printf(words: Words, _where: Place) -> str | None:
     """Formats of texts with anything, others with literal numbers only: a shell may calculate what stands for one."""
-    if not words or words[0].value.startswith("-"):
+    if not words or words[0].value.startswith("-") or not words[0].literal:
         return "a format that may set a variable"
     other = _FORMATS_TEXT.sub("", words[0].value)
     if "%" in other and (_PRINTF_SETS.search(other) or not all(_INTEGER.match(word.value) for word in words[1:])):
@@ -316,6 +334,8 @@ def _find_expression(words: Words, at: int, where: Place) -> str | None:
 def _test(words: Words, where: Place) -> str | None:
     if words and words[-1].value == "]":
         words = words[:-1]
+    if any(word.traits & Trait.GLOB for word in words):
+        return "a glob may find other conditions"
     if words and words[0].value == "!":
         words = words[1:]
     match [word.value for word in words]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from retinue.tools.shell.analysis.model import Part, Place, Word
+from retinue.tools.shell.analysis.model import Part, Place, Trait, Word
 from retinue.tools.shell.analysis.paths import candidates
 from retinue.tools.shell.analysis.readonly import is_free
 
@@ -64,7 +64,7 @@ def _target(words: Sequence[Word], here: Place) -> tuple[tuple[str, ...] | None,
     if words[0].value != "cd":
         return None, f"{words[0].value} leads elsewhere"
     arguments = [word for word in words[1:] if word.value not in ("-L", "-P", "--")]
-    if len(arguments) != 1 or arguments[0].value.startswith(("-", "+")):
+    if len(arguments) != 1 or arguments[0].value.startswith(("-", "+")) or arguments[0].traits & Trait.GLOB:
         return None, "cd leads elsewhere"
     paths = candidates(arguments[0], here)
     bases = tuple(path for path in paths if path is not None)

@@ -25,6 +25,7 @@ _BRACE = re.compile(r"\{[^{}]*(?:,|\.\.)|\{[^}]*\{")
 _ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c([\s\S])|([\s\S]))")
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
+_EXPANDS_FIRST = ("~", "=")
 _SPAN = re.compile(r"""(?P<escaped>\\[\s\S])|(?P<single>'[^']*')|(?P<double>"(?:[^"\\]++|\\[\s\S])*+")""")
 
 
@@ -43,7 +44,9 @@ def resolve(raw: str) -> Word:
     value: list[str] = []
     traits = 0
     for found in _PIECE.finditer(raw):
-        text, piece_traits = _piece(found, first=found.start() == 0)
+        text, piece_traits = _piece(found, first=not any(value))
+        if text[:1] in _EXPANDS_FIRST and found.start() and found.lastgroup == "bare" and not any(value):
+            piece_traits |= Trait.EQUALS  # behind empty quotes zsh expands it, and bash does not
         value.append(text)
         traits |= piece_traits
     if _SUBSTITUTES.search(raw) and traits & (Trait.EXPANSION | Trait.SUBSTITUTION | Trait.GLOB):
