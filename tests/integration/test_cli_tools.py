@@ -172,3 +172,41 @@ def test_code_can_be_run_with_its_tools(cli: Cli) -> None:
     done = cli("tools", "call", "REPL", json.dumps({"code": code}), "--mode", "bypassPermissions")
     assert "1\tx = 1" in done.out
     assert "=> 'hi'" in done.out
+
+
+# --- commands, as in a run --------------------------------------------------------------------------------------------
+
+
+def bash(cli: Cli, command: str, *flags: str, **more: object) -> Answer:
+    return cli("tools", "call", "Bash", json.dumps({"command": command, **more}), "--allow", "Bash", *flags)
+
+
+def test_a_command_sees_the_environment_of_a_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "RAY_ADDRESS", "TMUX", "ANYTHING"):
+        monkeypatch.setenv(name, "secret-value")
+    for flags in ((), ("--no-sandbox",)):
+        answer = bash(cli, "env", *flags)
+        assert "PATH=" in answer.out
+        assert "secret-value" not in answer.out
+
+
+def test_a_command_is_confined_unless_a_person_says_otherwise(cli: Cli, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (tmp_path / "work" / "script").write_text(f"touch inside\ntouch {outside}\n")
+    hidden = "sh script"
+    answer = bash(cli, hidden)
+    assert (tmp_path / "work" / "inside").exists(), answer
+    assert not outside.exists()
+    answer = bash(cli, hidden, "--no-sandbox")
+    assert outside.exists()
+    assert "commands run with all your rights" in answer.err
+
+
+def test_a_timeout_beyond_the_limit_is_said(cli: Cli) -> None:
+    assert "A timeout of 700000 ms is more than a command may have" in bash(cli, "echo hi", timeout=700_000).out
+
+
+def test_a_refusal_for_a_place_names_the_place(cli: Cli, tmp_path: Path) -> None:
+    said = bash(cli, f"touch {tmp_path}/outside").out
+    assert "lies outside of the workspace" in said
+    assert "is not in the table" not in said

@@ -115,3 +115,22 @@ def test_links_of_the_disk_are_followed(
     ]
     verdicts = [each["verdict"] for each in ask(rows, monkeypatch, capsys)]
     assert verdicts == ["ask", "read-only", "ask", "deny", "deny", "ask", "ask"]
+
+
+def test_the_reason_comes_first_and_checks_that_found_nothing_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain-command", "ls > x"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("why it is not simply approved") < out.index("commands, as the shell")
+    assert "the other 22 found nothing" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("[]", "a line is one JSON object"), ("{}", '"command" is missing'), ('{"command": 1}', "no text")],
+)
+def test_a_line_that_asks_nothing_is_told_what_it_lacks(
+    line: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(line + "\n"))
+    assert main(["explain-command", "--jsonl"]) == 0
+    assert said in json.loads(capsys.readouterr().out)["reasons"][0]["text"]

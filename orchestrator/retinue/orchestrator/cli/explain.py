@@ -61,20 +61,22 @@ def _lines(verdict: Verdict) -> list[str]:
     from retinue.tools.shell.analysis.checks import Check
 
     lines = [f"verdict: {verdict.outcome}" + (f", by the rule {verdict.rule}" if verdict.rule else "")]
+    others = [reason.text for reason in verdict.reasons if not reason.check]
+    hits = {reason.check: reason.text for reason in verdict.reasons if reason.check}
+    if reasons := [*others, *hits.values()]:
+        lines += ["", "why it is not simply approved:", *(f"  {text}" for text in reasons)]
     lines += ["", "commands, as the shell would run them:"]
     for part in verdict.parts:
         words = " ".join(json.dumps(word.value, ensure_ascii=False) for word in (*part.assignments, *part.words))
         redirects = "".join(f" {fd}{operator}{target}" for fd, operator, target in part.raw.redirects)
         lines.append(f"  {part.raw.connector.strip() or ' ':2} {words}{redirects}")
     lines += ["", "checks:"]
-    hits = {reason.check: reason.text for reason in verdict.reasons if reason.check}
-    lines += [
-        f"  {check.value:2} {check.name.lower().replace('_', ' ')}: {hits.get(check.value, 'nothing')}"
+    found = [
+        f"  {check.value:2} {check.name.lower().replace('_', ' ')}: {hits[check.value]}"
         for check in Check
+        if check.value in hits
     ]
-    others = [reason.text for reason in verdict.reasons if not reason.check]
-    if others:
-        lines += ["", "why it is not simply approved:", *(f"  {text}" for text in others)]
+    lines += [*found, f"  the {'other ' if found else ''}{len(Check) - len(found)} found nothing"]
     if warnings := warnings_of(verdict):
         lines += ["", "warnings:", *(f"  {text}" for text in warnings)]
     rules = suggested_rules(verdict)
@@ -98,15 +100,23 @@ def _answer(line: str, links: Mapping[str, str]) -> dict[str, JsonValue]:
     from retinue.tools.shell.analysis.exit_codes import is_error
 
     try:
-        asked = json.loads(line)
+        asked = _object(json.loads(line))
         request = _request(asked, links)
-    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+    except (ValueError, TypeError) as wrong:
         return {"id": None, "verdict": "ask", "reasons": [{"kind": "input", "check": 0, "text": str(wrong)}]}
     verdict = analyse(request)
     answer: dict[str, JsonValue] = {"id": asked.get("id"), **_json(verdict)}
     if isinstance(asked.get("exit_code"), int):
         answer["is_error"] = is_error(verdict.parts, asked["exit_code"])
     return answer
+
+
+def _object(asked: JsonValue) -> dict[str, JsonValue]:
+    if not isinstance(asked, dict):
+        raise TypeError('a line is one JSON object, as in {"id": 1, "command": "ls"}')
+    if not isinstance(asked.get("command"), str):
+        raise TypeError('"command" is missing, or is no text')
+    return asked
 
 
 def _request(asked: dict[str, JsonValue], links: Mapping[str, str]) -> Request:

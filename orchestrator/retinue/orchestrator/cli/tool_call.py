@@ -16,6 +16,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from retinue.orchestrator.cli import output
 from retinue.orchestrator.cli.answering import HumanAtTheTerminal
 from retinue.orchestrator.cli.asking import AtTheTerminal
+from retinue.orchestrator.cli.tool_ground import ground_of
 from retinue.orchestrator.cli.trusting import look, remember, store_of
 from retinue.orchestrator.settings.apply import settings_rules
 from retinue.orchestrator.settings.load import LaunchSettings
@@ -41,7 +42,10 @@ _EXAMPLE = '{"file_path": "a.py"}'
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`given` is the input as it was typed. `read`: files to read first. `person`: somebody is there to be asked."""
+    """`given` is the input as it was typed. `read`: files to read first. `person`: somebody is there to be asked.
+
+    sandboxed    commands run in the sandbox, where one works
+    """
 
     name: str
     given: str
@@ -49,6 +53,7 @@ class Call:
     mode: Mode
     read: tuple[Path, ...]
     person: bool
+    sandboxed: bool = True
 
 
 class _Alone:
@@ -73,10 +78,10 @@ def run_call(call: Call) -> CallResult:
     try:
         found = look(Path(), "head", store_of(None))
         result = asyncio.run(_run(call, folder, found.settings(trusted=found.trusted)))
-        kept = result.spilled_to is not None or bool(result.media)
+        kept = result.spilled_to is not None or bool(result.media) or str(folder) in result.content
     finally:
-        if not kept:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder if not kept else folder / "tmp", ignore_errors=True)
+        (folder / "gitconfig").unlink(missing_ok=True)
     return result
 
 
@@ -91,13 +96,17 @@ async def _run(call: Call, folder: Path, given: LaunchSettings) -> CallResult:
     line = Pipeline(pool, policy, around, around, ResultStore(folder), on_progress=_show)
     inner = assemble(wrapped(builtin_tools()), denied=book.denied_tools())
     lasting = Lasting()
+    ground = ground_of(root, folder, given.env, sandboxed=call.sandboxed)
+    if call.name == "Bash" and ground.told:
+        output.note(ground.told)
     ctx = ToolContext(
         agent="you",
         cwd=root,
         root=root,
         files=FileState(),
-        shell=KeeperShell(),
-        env={**os.environ, **given.env},
+        shell=KeeperShell(confinement=ground.confinement),
+        sandbox=ground.use,
+        env=ground.env,
         results_dir=folder,
         web=given.settings.web,
         may_read=lambda tool, path: policy.may_read(tool, path),

@@ -89,6 +89,9 @@ def call_tool(
     read: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Read this file first: Edit and Write ask for that.")
     ] = None,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox/--no-sandbox", help="Confine commands to this folder, as in a run.")
+    ] = True,
 ) -> None:
     """Make one call in this folder, through all checks, and print what the model would see.
 
@@ -102,7 +105,7 @@ def call_tool(
     from retinue.tools.permissions.rules import RuleTexts
 
     rules = RuleTexts("cli", tuple(allow or ()), tuple(ask or ()), tuple(deny or ()))
-    call = Call(name, given, rules, _mode(mode), tuple(read or ()), person=sys.stdin.isatty())
+    call = Call(name, given, rules, _mode(mode), tuple(read or ()), person=sys.stdin.isatty(), sandboxed=sandbox)
     result = run_call(call)
     output.say(result.content, *result.new_messages)
     output.note(*(f"{media.media_type} of {media.size} bytes: {media.path}" for media in result.media))

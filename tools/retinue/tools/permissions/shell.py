@@ -16,12 +16,16 @@ from retinue.tools.shell.analysis.advice import suggested_rules, warnings_of
 from retinue.tools.shell.analysis.analyse import judge
 from retinue.tools.shell.analysis.bars import bar
 from retinue.tools.shell.analysis.case import Survey
-from retinue.tools.shell.analysis.coverage import all_seen, covered, only_edits
+from retinue.tools.shell.analysis.coverage import all_seen, covered, only_edits, uncovered_place
 from retinue.tools.shell.analysis.model import Verdict
 from retinue.tools.shell.analysis.rules import ShellRules, shell_rules
 from retinue.tools.shell.sandbox.policy import SandboxUse
 
 _SHOWN_REASONS = 3
+_LEAVES = (
+    "it wants to run outside of the sandbox (dangerouslyDisableSandbox), where even what only reads needs an allow "
+    "rule or a person's word, and no rule covers every part of it"
+)
 _BARS = {"protected": "protected path", "uncovered": "uncovered command", "limit": "limit"}
 
 
@@ -88,7 +92,7 @@ def _about_sandbox(case: CommandCase, rules: ShellRules, verdict: Verdict) -> De
         remedy = "`retinue doctor` says what is missing; `sandbox.enabled: false` in the spec does without one"
         return _asked(verdict, f"{why}, so every command is asked about: {remedy}", "sandbox")
     if case.asks_out and covered(case.survey, rules, every_part=True) is None:
-        return _asked(verdict, "it wants to run outside of the sandbox, and no rule covers it", "sandbox")
+        return _asked(verdict, _LEAVES, "sandbox")
     return None
 
 
@@ -121,8 +125,11 @@ def _open_question(case: CommandCase, verdict: Verdict, mode: Mode) -> Decision:
     reasons = [reason.text for reason in verdict.reasons]
     more = f" and {len(reasons) - _SHOWN_REASONS} more" if len(reasons) > _SHOWN_REASONS else ""
     why = f" ({'; '.join(reasons[:_SHOWN_REASONS])}{more})" if reasons else ""
+    kept = uncovered_place(case.survey)
+    if kept is not None:
+        why = f": {kept}, and no rule for commands covers that"
     text = f"no rule allows it, and the mode {mode} does not{why}"
-    suggestions = () if mode == "plan" else suggested_rules(verdict) or ()
+    suggestions = () if mode == "plan" or kept is not None else suggested_rules(verdict) or ()
     return _asked(verdict, text, f"mode {mode}", suggestions, firm=False)
 
 

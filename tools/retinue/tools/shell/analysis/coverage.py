@@ -74,14 +74,19 @@ def stays_inside(part: Part, where: Place) -> bool:
 
 def _writes_are_free(survey: Survey) -> bool:
     """Whether all that the command names to write can be named, and lies inside."""
+    return uncovered_place(survey) is None
+
+
+def uncovered_place(survey: Survey) -> str | None:
+    """What the command names to write and no rule for commands covers, in words."""
     for part, (where, _) in zip(survey.reading.parts, survey.spots, strict=True):
         for word in files_of(part).written:
             for path in candidates(word, where):
                 if path is None and (word.traits & Trait.GLOB or part.raw.redirects):
-                    return False
+                    return f"where {word.raw} leads is not known"
                 if path is not None and not where.inside(path):
-                    return False
-    return True
+                    return f"it writes {word.raw}, which lies outside of the workspace"
+    return None
 
 
 def only_edits(survey: Survey) -> bool:

@@ -16,7 +16,7 @@ def content_of(data: BashOutput) -> str:
     elif data.exit_code:
         notes.append(_ending(data))
     if data.output_path:
-        notes.append(f"All {data.output_bytes:,} bytes of output are in {data.output_path}")
+        notes.append(_where_all_is(data))
     if data.stopped_in_background and data.timed_out_after_ms is None:
         notes.append(f"{data.stopped_in_background} processes left in the background were stopped.")
     if data.cwd_note:
@@ -25,6 +25,13 @@ def content_of(data: BashOutput) -> str:
     if not output and not notes:
         return "(no output)"
     return "\n".join(part for part in (output, *(f"[{note}]" for note in notes)) if part)
+
+
+def _where_all_is(data: BashOutput) -> str:
+    """A command that printed too much was stopped: what is kept is not all that it would have said."""
+    if data.cut_short:
+        return f"The {data.output_bytes:,} bytes of output until it was stopped are in {data.output_path}"
+    return f"All {data.output_bytes:,} bytes of output are in {data.output_path}"
 
 
 def _goes_on(task: BackgroundTask) -> list[str]:

@@ -34,6 +34,7 @@ _PROGRESS_CHARS = 2_000
 async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress) -> ToolResult[BashOutput]:
     """To its end, to its time-out, or to where it goes on in the background."""
     cwd, notes = await in_thread(_start, ctx)
+    notes += _clamped(args)
     port = ctx.background
     terms = terms_of(args, port.after_s if port else None, background=port is not None)
     key = ctx.key or f"{ctx.agent}/{ctx.call_id}"
@@ -74,6 +75,8 @@ async def run_command(args: BashInput, ctx: ToolContext, on_progress: OnProgress
     modifier, moved = await in_thread(_after, outcome, cwd, ctx)
     timeout_ms = min(args.timeout or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     data = _output(args.command, outcome, timeout_ms, command.output_file if kept else None, [*notes, *moved])
+    if outcome.output_bytes >= request.max_file_bytes:
+        data = data.model_copy(update={"cut_short": True})
     return ToolResult(data, is_error=data.failed, context_modifier=modifier)
 
 
@@ -122,6 +125,12 @@ async def _so_far(command: str, task: BackgroundTask, notes: list[str]) -> BashO
         background=task,
         cwd_note="; ".join(notes),
     )
+
+
+def _clamped(args: BashInput) -> list[str]:
+    if args.timeout is None or args.timeout <= MAX_TIMEOUT_MS:
+        return []
+    return [f"A timeout of {args.timeout} ms is more than a command may have: it had {MAX_TIMEOUT_MS} ms"]
 
 
 def _start(ctx: ToolContext) -> tuple[Path, list[str]]:

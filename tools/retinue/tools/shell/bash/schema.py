@@ -23,6 +23,8 @@ class BashInput(ToolInput):
 class BashOutput(ToolData):
     """`output_path` is where the whole output is kept, when not all of it is shown.
 
+    cut_short    the command was stopped because it printed too much
+
     background   the command goes on: `output` is what it has printed so far, and there is no exit code yet
     """
 
@@ -33,6 +35,7 @@ class BashOutput(ToolData):
     timed_out_after_ms: int | None = None
     output_bytes: int = 0
     output_path: str | None = None
+    cut_short: bool = False
     background: BackgroundTask | None = None
     stopped_in_background: int = 0
     cwd_note: str = ""
