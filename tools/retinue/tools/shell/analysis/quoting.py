@@ -45,7 +45,7 @@ def resolve(raw: str) -> Word:
     traits = 0
     for found in _PIECE.finditer(raw):
         text, piece_traits = _piece(found, first=not any(value))
-        if text[:1] in _EXPANDS_FIRST and found.start() and found.lastgroup == "bare" and not any(value):
+        if value and text[:1] in _EXPANDS_FIRST and found.lastgroup == "bare" and not any(value):
             piece_traits |= Trait.EQUALS  # behind empty quotes zsh expands it, and bash does not
         value.append(text)
         traits |= piece_traits

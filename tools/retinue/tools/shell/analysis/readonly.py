@@ -85,7 +85,7 @@ def _xargs(words: Sequence[Word], where: Place, table: Table, before: Part | Non
         return "xargs with names from anywhere"
     at = 0
     while at < len(words) and words[at].value.startswith("-"):
-        if not _XARGS_FLAG.match(words[at].value):
+        if not _XARGS_FLAG.fullmatch(words[at].value):
             return f"{words[at].raw} is not listed for xargs"
         at += 1
     inner = table.get(words[at].value) if at < len(words) else None
@@ -130,7 +130,7 @@ def may_become_flag(entry: Entry, words: Sequence[Word]) -> Word | None:
 
 def _finds_flag(word: Word, where: Place) -> bool:
     """Whether a glob that begins in the working directory finds a name that begins like a flag."""
-    if not word.traits & Trait.GLOB or _ANCHORED.match(word.raw):
+    if _ANCHORED.match(word.raw):
         return False
     return any(path is None or "/-" in path for path in candidates(word, where))
 
@@ -145,7 +145,8 @@ def _against(entry: Entry, words: Sequence[Word], where: Place) -> str | None:
     if unscanned is not None:
         why = unscanned(words, where)
         return None if why is None else f"{entry.name}: {why}"
-    if entry.args != "text" and any(_finds_flag(word, where) for word in words):
+    globs = [word for word in words if word.traits & Trait.GLOB]
+    if globs and entry.args != "text" and any(_finds_flag(word, where) for word in globs):
         return f"a glob finds a name that {entry.name} takes for a flag"
     try:
         scanned = scan(entry, words)

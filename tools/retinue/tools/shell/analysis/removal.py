@@ -29,13 +29,13 @@ _FIND_OPTION = re.compile(r"-(?:[HLP]|O\d*)\Z")
 _MAX_ALTERNATIVES = 64
 _NAMES = (*_REMOVERS, *_FINDERS)
 _QUOTING = str.maketrans("", "", "'\"\\\n")
-_MAY_REMOVE = ("rm", "find", "fd", "unlink", "shred", "truncate", "wipe", "trash")
+_MAY_REMOVE = re.compile(r"rm|find|fd|unlink|shred|truncate|wipe|trash")
 
 
 def may_hold_removal(text: str) -> bool:
     """A first look at a whole text: whether such a name is there, with quotes in it or without."""
     bare = text.translate(_QUOTING)
-    return "$'" in text or any(name in bare for name in _MAY_REMOVE)
+    return "$'" in text or _MAY_REMOVE.search(bare) is not None
 
 
 def may_remove(word: Word) -> bool:

@@ -201,7 +201,7 @@ class _Simple:
 
 def _command(node: Node, raw: Raw) -> tuple[tuple[str, ...], tuple[Redirect, ...]]:
     children = node.children
-    if not any(child.type in _REDIRECTS for child in children):
+    if _REDIRECTS.isdisjoint([child.type for child in children]):
         return tuple(map(raw, children)), ()
     words: list[str] = []
     redirects: list[Redirect] = []
