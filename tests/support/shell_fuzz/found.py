@@ -45,4 +45,27 @@ COUNTEREXAMPLES = (
     "ss dst example.org",
     "ss -r",
     "lsof -i @example.org",
+    # a glob looks into a directory behind a link that an earlier part of it finds
+    "fmt */*./",
+    "echo */*/none",
+    # flags of xargs that begin like a known one, and reach a file or a terminal
+    "find -type f -print0 | xargs -0a names.csv grep -h",
+    "find -type f -print0 | xargs -0p grep -h",
+    # a flag behind the program is the program's, not that of `command`, which runs it
+    "command -p fgrep -v x",
+    "command -p rm -v a.txt",
+    # zsh takes for a word what bash takes for a descriptor; bash sets a variable
+    "fmt 63>&1",
+    "echo {PATH}>/dev/null; ls",
+    # words that some programs take for a version, and others for a file to make or to run
+    "arch | sqlite3 version",
+    "ruby version",
+    "java version",
+    "ffmpeg version",
+    # names of machines and of encodings that are looked up
+    "netstat -6r",
+    "netstat --route",
+    "iconv -f/",
+    "iconv -fsrc/up",
+    "iconv --to-code=/etc/canary a.txt",
 )

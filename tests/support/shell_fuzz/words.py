@@ -27,7 +27,9 @@ def _is_plain(part: Part) -> bool:
     named = next((word for word in part.words if word.value not in ("time", "-p")), None)
     if named is None or not all(map(_settled, (part.words[0], named))):
         return False
-    return not any("/" in word.value or word.value[:1] == "%" or word.value in _NOT_CALLED for word in (part.words[0], named))
+    return not any(
+        "/" in word.value or word.value[:1] == "%" or word.value in _NOT_CALLED for word in (part.words[0], named)
+    )
 
 
 def _settled(word: Word) -> bool:

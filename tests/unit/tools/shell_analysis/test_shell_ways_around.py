@@ -299,3 +299,36 @@ def test_ways_up_that_stay_inside_are_free(tree: Path, command: str) -> None:
 def test_each_place_of_a_list_that_fails_halfway_is_looked_at(tree: Path) -> None:
     assert judged(tree, "cd .. && cd missing || cat ../x", "src") == "ask"
     assert judged(tree, "cd deep && cd missing || cat ../x", "src") == "read-only"
+
+
+@pytest.mark.parametrize(
+    ("asked", "read"),
+    [
+        ("command -p rm -v a.txt", "command -v rm"),
+        ("find -type f -print0 | xargs -0a names grep -h x", "find -type f -print0 | xargs -0 grep -h x --"),
+        ("cat a.txt 63>&1", "cat a.txt 2>&1"),
+        ("echo {PATH}>/dev/null; ls", "echo {PATH} >/dev/null; ls"),
+        ("sqlite3 version", "sqlite3 --version"),
+        ("ruby version", "ruby -v"),
+        ("java version", "java -version"),
+        ("netstat -r", "netstat -rn"),
+        ("iconv -f /etc/shadow a.txt", "iconv -f UTF-8 -t ASCII//TRANSLIT a.txt"),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_what_looks_like_a_reader_and_is_none_is_asked_about(asked: str, read: str, shell: Shell) -> None:
+    assert (outcome(asked, shell), outcome(read, shell)) == ("ask", "read-only")
+
+
+def test_a_glob_that_looks_through_a_link_is_asked_about_whatever_it_finds(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "plain").mkdir(parents=True)
+    disk = Disk(root)
+
+    def judged(command: str) -> str:
+        request = Request(command, str(root), str(tmp_path), real=disk.real, expand=disk.expand, below=disk.below)
+        return analyse(request).outcome
+
+    assert judged("echo */*.none/") == "read-only"
+    (root / "way").symlink_to("/etc")
+    assert judged("echo */*.none/") == "ask"

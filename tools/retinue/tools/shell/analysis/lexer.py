@@ -68,7 +68,7 @@ class _Lexer:
             elif kind == "operator":
                 at = self._operator(found["operator"], at)
             elif kind == "redirect":
-                self._redirect(found["redirect"])
+                self._redirect(found["redirect"], found.start("redirect"))
         return self._finish()
 
     def _word(self, raw: str) -> None:
@@ -89,11 +89,13 @@ class _Lexer:
         self.redirects.append(pending._replace(target=raw))
         self.pending = None
 
-    def _redirect(self, token: str) -> None:
+    def _redirect(self, token: str, start: int) -> None:
         if self.pending is not None:
             raise _NotUnderstood
         found = _REDIRECT.match(token)
         assert found is not None
+        if len(found[1]) > 1 or self.text[start - 1 : start] == "}":
+            raise _NotUnderstood  # zsh takes more digits than one for a word; bash sets the variable in `{name}>file`
         self.pending = Redirect(found[1], found[2], "")
 
     def _operator(self, operator: str, at: int) -> int:

@@ -12,6 +12,7 @@ from retinue.tools.shell.analysis.model import Place, Request, Trait, Word
 FREE_TO_READ = frozenset(("/dev/null", "-"))
 _GLOB_CHARACTERS = "*?["
 _HIDES_BRACKETS = Trait.QUOTED | Trait.ESCAPED
+_GLOBS = re.compile(r"[*?\[(]")
 _CLASS = re.compile(r"\[[:.=]")
 """What a bracket holds is then known to the shell alone."""
 _MAY_LEAD_UP = re.compile(r"\.\.?[*?\[]")
@@ -96,10 +97,15 @@ def named_paths(word: Word, where: Place) -> list[str | None]:
 
 def looks_outside(word: Word, where: Place) -> str | None:
     """Why the shell may not look for what a glob finds, whatever the command does with the names."""
-    folder, slash, _ = word.value.rpartition("/")
-    if not slash or not word.traits & Trait.GLOB:
+    if "/" not in word.value or not word.traits & Trait.GLOB:
         return None
-    return outside(word._replace(value=folder or "/"), where)
+    parts = word.value.split("/")
+    for at in range(1, len(parts)):
+        if at == len(parts) - 1 or _GLOBS.search(parts[at]):
+            why = outside(word._replace(value="/".join(parts[:at]) or "/"), where)
+            if why is not None:
+                return why
+    return None
 
 
 def _home(text: str, home: str) -> str | None:
