@@ -87,6 +87,28 @@ def test_a_program_that_is_wrongly_vouched_for_is_noticed(program: str) -> None:
         assert kind in {fault.kind for fault in faults(verdict, traced, scene)}
 
 
+@pytest.mark.parametrize(
+    ("name", "forgotten", "call", "kind"),
+    [
+        ("xxd", {"ordered": False}, "xxd a.txt -p", "write"),
+        ("xxd", {"bundles": True}, "xxd -po a.txt x", "write"),
+        ("strings", {"responses": False}, "strings @opts", "read"),
+        ("git config", {"ordered": False}, "git config user.name --get", "write"),
+    ],
+)
+def test_a_habit_of_a_program_that_the_table_forgets_is_noticed(
+    name: str, forgotten: dict[str, bool], call: str, kind: str
+) -> None:
+    table = {**builtin_table(), name: builtin_table()[name]._replace(**forgotten)}
+    with fresh_scene() as scene:
+        campaign = Campaign(scene, Grammar(SEED, table), table)
+        verdict = campaign.judge(call)
+        assert verdict.outcome == "read-only"
+        (traced,) = scene.trace([call])
+        assert kind in {fault.kind for fault in faults(verdict, traced, scene)}
+        assert Campaign(scene, Grammar(SEED, builtin_table())).judge(call).outcome == "ask"
+
+
 def test_the_fuzz_finds_a_planted_fault_by_itself_and_makes_it_small() -> None:
     table = {name: builtin_table()[name] for name in ("ls", "cat", "wc", "echo")}
     table |= {"touch": extended({"touch": EntryData(why="planted", args="paths")})["touch"]}
