@@ -79,9 +79,10 @@ async def test_keys_of_the_users_session_stay_outside(mechanism: Probe, place: S
     assert libc.syscall(keyctl, 1, None) > 0, "a session keyring of the test's own"
     assert libc.syscall(add_key, b"user", b"retinue-test", b"secret", 6, -3) > 0
     look = f"import ctypes; print(ctypes.CDLL(None).syscall({request_key}, b'user', b'retinue-test', None, 0) > 0)"
-    bare = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    python = os.path.realpath(sys.executable)  # an environment of its own may lie where no confined command looks
+    bare = subprocess.run([python, "-I", "-S", "-c", look], capture_output=True, text=True, check=True)
     assert bare.stdout == "True\n"
-    assert (await place.run(f'{sys.executable} -c "{look}"', mechanism)).output == "False\n"
+    assert (await place.run(f'{python} -I -S -c "{look}"', mechanism)).output == "False\n"
 
 
 async def test_files_are_made_changed_and_removed_in_the_workspace(mechanism: Probe, place: Scene) -> None:

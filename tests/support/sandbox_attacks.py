@@ -146,7 +146,7 @@ READS = (
     attack("the root of another process", "read", "cat /proc/{victim}/root{secret}/key"),
     attack("a descriptor of another process", "read", "cat /proc/{victim}/fd/3"),
     attack("the environment of another process", "read", "cat /proc/{victim}/environ"),
-    attack("the environment of every process", "read", "cat /proc/[0-9]*/environ"),
+    attack("the environment of every process", "read", "grep -aho TOPSECRET-[0-9a-f]* /proc/[0-9]*/environ"),
     attack(
         "the memory of another process",
         "read",
