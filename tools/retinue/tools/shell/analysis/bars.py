@@ -32,7 +32,8 @@ def critical_removal(survey: Survey) -> Reason | None:
     if not may_hold_removal(survey.request.command) or not _may_remove(survey):
         return None
     cwd = posixpath.normpath(survey.request.cwd)
-    values = bindings(_all_words(survey))
+    text = survey.request.command
+    values = bindings(_all_words(survey)) if "$" in text and "=" in text else {}
     for words, where in survey.commands:
         ground = Ground(where.bases, cwd, where.home, where.real, values)
         for tail in inner_starts(words):
