@@ -78,7 +78,7 @@ def run_call(call: Call) -> CallResult:
     try:
         found = look(Path(), "head", store_of(None))
         result = asyncio.run(_run(call, folder, found.settings(trusted=found.trusted)))
-        kept = result.spilled_to is not None or bool(result.media) or str(folder) in result.content
+        kept = result.spilled_to is not None or bool(result.media) or any(folder.glob("*.output"))
     finally:
         shutil.rmtree(folder if not kept else folder / "tmp", ignore_errors=True)
         (folder / "gitconfig").unlink(missing_ok=True)
