@@ -106,8 +106,9 @@ def _answer(line: str, links: Mapping[str, str]) -> dict[str, JsonValue]:
         return {"id": None, "verdict": "ask", "reasons": [{"kind": "input", "check": 0, "text": str(wrong)}]}
     verdict = analyse(request)
     answer: dict[str, JsonValue] = {"id": asked.get("id"), **_json(verdict)}
-    if isinstance(asked.get("exit_code"), int):
-        answer["is_error"] = is_error(verdict.parts, asked["exit_code"])
+    exit_code = asked.get("exit_code")
+    if isinstance(exit_code, int):
+        answer["is_error"] = is_error(verdict.parts, exit_code)
     return answer
 
 
