@@ -48,6 +48,10 @@ COUNTEREXAMPLES = (
     # a glob looks into a directory behind a link that an earlier part of it finds
     "fmt */*./",
     "echo */*/none",
+    # the value of a flag that a glob makes several: the flag takes one, the others are arguments
+    "grep -m 1* x ../other/secret.txt",
+    "git branch --sort k*",
+    "nl -b k*",
     # flags of xargs that begin like a known one, and reach a file or a terminal
     "find -type f -print0 | xargs -0a names.csv grep -h",
     "find -type f -print0 | xargs -0p grep -h",

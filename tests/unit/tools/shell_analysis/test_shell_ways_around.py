@@ -308,6 +308,8 @@ def test_each_place_of_a_list_that_fails_halfway_is_looked_at(tree: Path) -> Non
         ("find -type f -print0 | xargs -0a names grep -h x", "find -type f -print0 | xargs -0 grep -h x --"),
         ("cat a.txt 63>&1", "cat a.txt 2>&1"),
         ("echo {PATH}>/dev/null; ls", "echo {PATH} >/dev/null; ls"),
+        ("git branch --sort a*", "git branch --sort 'a*'"),
+        ("grep -e x -m 1* a.txt", "grep -e x -m 1 a*"),
         ("sqlite3 version", "sqlite3 --version"),
         ("ruby version", "ruby -v"),
         ("java version", "java -version"),

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retinue.tools.shell.analysis.model import Word
+from retinue.tools.shell.analysis.model import Trait, Word
 
 Globs = Literal["any", "anchored", "no"]
 
@@ -237,7 +237,10 @@ class _Scanner:
         for _ in range(2 if kind == _TWO else 0 if kind in (_SWITCH, _GLUED) else 1):
             if self.at >= len(self.words):
                 raise NotListed(word.value)
-            self._value(kind, name, self.words[self.at])
+            value = self.words[self.at]
+            if value.traits & Trait.GLOB:
+                raise NotListed(value.raw)  # it may find several: those behind the first would be arguments
+            self._value(kind, name, value)
             self.at += 1
 
     def _value(self, kind: int, name: str, word: Word) -> None:
