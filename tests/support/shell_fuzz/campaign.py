@@ -23,7 +23,10 @@ BATCH = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A command that did what it may not, as it was found and as small as it could be made."""
+    """A command that did what it may not, as it was found and as small as it could be made; and what that one did.
+
+    Made small it may be another fault of the same kind than the one that was found.
+    """
 
     command: str
     shell: Shell
@@ -91,7 +94,8 @@ class Campaign:
             batch = list(islice(source, BATCH))
             self.run += len(batch)
             for command, found in self.check(batch, shell):
-                finding = Finding(command, shell, found, self._shown(command, found, shell))
+                small, did = self._shown(command, found, shell)
+                finding = Finding(command, shell, did, small)
                 self.findings.append(finding)
                 if on_finding is not None:
                     on_finding(finding)
@@ -102,11 +106,11 @@ class Campaign:
         lines = [f"{f.shell} {f.smallest!r} {f.faults[0].kind}: {f.faults[0].what}" for f in self.findings[:20]]
         return "\n".join((f"{len(self.findings)} of {self.run + self.compared}, the first:", *lines))
 
-    def _shown(self, command: str, found: Sequence[Fault], shell: Shell) -> str:
+    def _shown(self, command: str, found: tuple[Fault, ...], shell: Shell) -> tuple[str, tuple[Fault, ...]]:
         """Small, unless much like it has been made small before."""
         mark = " ".join((*sorted({fault.kind for fault in found}), *sorted(set(re.findall(r"[a-z]{2,}", command)))[:3]))
         if mark in self.marks or len(self.marks) >= self.made_small:
-            return command
+            return command, found
         self.marks.add(mark)
         return self.smallest(command, found, shell)
 
@@ -147,11 +151,11 @@ class Campaign:
                 )
         return wrong
 
-    def smallest(self, command: str, found: Sequence[Fault], shell: Shell) -> str:
-        """The shortest text, made by leaving out pieces, that is approved and breaks the same promise."""
+    def smallest(self, command: str, found: tuple[Fault, ...], shell: Shell) -> tuple[str, tuple[Fault, ...]]:
+        """The shortest text, made by leaving out pieces, that is approved and breaks the same promise; and how."""
         kinds = {fault.kind for fault in found}
         if kinds == {"tree"}:
-            return command
+            return command, found
         for _ in range(8):
             shorter = {
                 command[:at] + command[at + size :]
@@ -159,11 +163,12 @@ class Campaign:
                 for at in range(len(command) - size + 1)
             }
             tries = [(text, verdict) for text in sorted(shorter, key=len) if (verdict := self._still(text, shell))][:40]
-            broken = [text for text, other in self.check(tries, shell) if kinds & {fault.kind for fault in other}]
+            wrong = self.check(tries, shell)
+            broken = [(text, other) for text, other in wrong if kinds & {fault.kind for fault in other}]
             if not broken:
                 break
-            command = min(broken, key=len)
-        return command
+            command, found = min(broken, key=lambda pair: len(pair[0]))
+        return command, found
 
     def _still(self, text: str, shell: Shell) -> Verdict | None:
         verdict = self.judge(text, shell)

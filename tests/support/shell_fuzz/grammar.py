@@ -256,7 +256,7 @@ class Grammar:
         }
         if kind in firsts:
             return rng.choice(firsts[kind]).split()
-        if kind == "none":
+        if kind in ("none", "numeric"):
             return []
         return [rng.choice((rng.choice(TEXT_WORDS), rng.choice(NUMBERS), self.path())) for _ in range(some)]
 
