@@ -34,7 +34,7 @@ permissions: {{mode: bypassPermissions}}
 mcp_servers:
   tracker:
     command: {sys.executable}
-    args: [{SERVER}]
+    args: [SERVER_FILE]
     env: {{TRACKER_KEY: "${{TRACKER_KEY}}"}}
 agents:
   ada: {{definition: coder, description: builds, tools: {{loading: client}}}}
@@ -74,7 +74,9 @@ TURNS: list[dict[str, object]] = [
 def scene() -> Iterator[Bench]:
     with bench() as made:
         made.make_repo({"a.txt": "a\n", ".retinue/skills/greet/SKILL.md": SKILL})
-        (made.root / "team.yaml").write_text(SPEC)
+        server = made.repo / SERVER.name  # where a confined server is seen, wherever these tests lie
+        server.write_text(SERVER.read_text())
+        (made.root / "team.yaml").write_text(SPEC.replace("SERVER_FILE", str(server)))
         (made.root / "script.yaml").write_text(json.dumps({"version": 1, "agents": {"ada": TURNS}}))
         yield made
 
@@ -94,4 +96,6 @@ def test_an_agent_finds_a_servers_tools_and_calls_them_and_uses_a_skill(scene: B
     assert not [name for name in names if name.startswith(("RAY_", "RETINUE_", "ANTHROPIC"))]
     assert "outcome is unknown" in by_name["mcp__tracker__end"].content
     assert by_name["mcp__tracker__close_issue"].content == "closed 7"
-    assert [p for p in psutil.process_iter(["cmdline"]) if str(SERVER) in (p.info["cmdline"] or [])] == []
+    assert [
+        p for p in psutil.process_iter(["cmdline"]) if str(scene.repo / SERVER.name) in (p.info["cmdline"] or [])
+    ] == []

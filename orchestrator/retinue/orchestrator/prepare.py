@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -127,8 +128,20 @@ def _sandbox(spec: TeamSpec, launch: Launch, repo: Path, user: UserRepo | None) 
     ours = (launch.state.root, state_root(launch.env), default_base(os.getuid()))
     private = private_places(Machine(launch.env, home, os.getuid(), ours))
     borrowed = (user.common_dir, *borrowed_objects(user.objects)) if user is not None else ()
+    found = environments(launch.env.get("PATH", ""), Path(sys.prefix))
+    programs = (folder for folder in found if not folder.is_relative_to(repo))  # that may be where agents work
     sight = Sight(home, Path.resolve, Path.exists)
-    return plan_sandbox(spec, launch.probe, private, borrowed, repo, sight)
+    return plan_sandbox(spec, launch.probe, private, (*borrowed, *programs), repo, sight)
+
+
+def environments(search_path: str, own: Path) -> tuple[Path, ...]:
+    """Folders that the search path names, whole where one belongs to a Python environment, and our own environment.
+
+    They stay readable wherever they lie: an environment below /tmp would else be gone with /tmp.
+    """
+    folders = [Path(entry) for entry in search_path.split(":") if entry.startswith("/") and entry != "/"]
+    whole = [folder.parent if (folder.parent / "pyvenv.cfg").is_file() else folder for folder in folders]
+    return tuple(dict.fromkeys((*whole, own)))
 
 
 async def draft_for_people(loaded: LoadedSpec, launch: Launch) -> LaunchPlan:

@@ -39,7 +39,7 @@ class SandboxPlan(Wire):
     state             `off`: the spec says so. `broken`: no mechanism works on this machine, for the reason `why`
     probe             what was found out about this machine's mechanisms
     private           what no command may see
-    borrowed          folders of objects of the user's that the run's repositories read from
+    borrowed          what is read where it lies: objects of the user's that repositories borrow, environments on PATH
     excluded          commands of agents that run outside
     allow_unconfined  agents may ask to leave it
     team              for checks, which run in nobody's name

@@ -27,7 +27,7 @@ class Ground:
 
     run         the run's directory
     repo        the checkout of the launch
-    borrowed    folders of objects that the run's repositories borrow from
+    borrowed    what is read where it lies: objects that the run's repositories borrow, environments on PATH
     private     places that nobody may see: `private_places`
     fine        the mechanism can protect something in a folder in which all else may be changed
     """
