@@ -1,4 +1,6 @@
-"""For all tests: where everything that full coverage wants is installed, nothing may be skipped."""
+"""For all tests: where everything that full coverage wants is installed, nothing may be skipped; drawn examples are
+the same in every run, on machines of any speed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,10 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 NOTHING_SKIPPED = os.environ.get("RETINUE_CI") == "1"
 
