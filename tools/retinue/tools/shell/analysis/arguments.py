@@ -55,6 +55,7 @@ _TEST_COMPARES = frozenset(("=", "==", "!=", "<", ">"))
 _TEST_NUMBERS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _TEST_FILES = frozenset(("-nt", "-ot", "-ef"))
 _UNZIP_LISTS = re.compile(r"-(?:l|v|lv|Z1?)\Z")
+_ZIPINFO_FLAGS = re.compile(r"-[12smlvhtTz]+\Z")
 _REFLOG_CHANGES = frozenset(("expire", "delete", "drop", "write"))
 _INTEGER = re.compile(r"-?[0-9]+\Z")
 
@@ -289,9 +290,24 @@ def _tar(words: Words, where: Place) -> str | None:
 
 def _unzip(words: Words, where: Place) -> str | None:
     """Flags count only before the archive."""
-    if not words or not _UNZIP_LISTS.match(words[0].value) or any(word.value[:1] == "-" for word in words[1:]):
+    if not words or not _UNZIP_LISTS.match(words[0].value):
         return "only plain listings are known"
-    return _all_inside(words[1:], where)
+    return _archive(words[1:], where)
+
+
+def _zipinfo(words: Words, where: Place) -> str | None:
+    if words and words[0].value[:1] == "-" and not _ZIPINFO_FLAGS.match(words[0].value):
+        return "only plain listings are known"
+    return _archive(words[1:] if words and words[0].value[:1] == "-" else words, where)
+
+
+def _archive(words: Words, where: Place) -> str | None:
+    """The archive, then names in it. A pattern in the archive's name is one for the program, quoted or not."""
+    if any(word.value[:1] == "-" for word in words):
+        return "flags stand before the archive"
+    if words and set(words[0].value) & set("*?["):
+        return "it looks for archives by a pattern of its own"
+    return _all_inside(words, where)
 
 
 def _ip(words: Words, _where: Place) -> str | None:
@@ -363,6 +379,7 @@ UNSCANNED: dict[str, Callable[[Words, Place], str | None]] = {
     "find": _find,
     "tar": _tar,
     "unzip": _unzip,
+    "zipinfo": _zipinfo,
     "ip": _ip,
     "test": _test,
 }
