@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from retinue.tools.shell.analysis.model import Trait, Word
@@ -39,6 +40,10 @@ class Variants(NamedTuple):
 
 def resolve(raw: str) -> Word:
     """The word that bash makes of this text. Never raises; what cannot be resolved is told by the traits."""
+    return _remembered(raw) if len(raw) <= _SHORT else _resolve(raw)
+
+
+def _resolve(raw: str) -> Word:
     if _PLAIN.match(raw) or raw in _BRACKETS:
         return Word(raw, raw, 0)
     value: list[str] = []
@@ -52,6 +57,11 @@ def resolve(raw: str) -> Word:
     if _SUBSTITUTES.search(raw) and traits & (Trait.EXPANSION | Trait.SUBSTITUTION | Trait.GLOB):
         traits |= _substitution(raw)
     return Word(raw, "".join(value), traits)
+
+
+_SHORT = 32
+_remembered = lru_cache(maxsize=4096)(_resolve)
+"""Commands of one agent are made of the same names and flags again and again."""
 
 
 def _piece(found: re.Match[str], *, first: bool) -> tuple[str, int]:
