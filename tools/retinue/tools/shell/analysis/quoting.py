@@ -48,11 +48,13 @@ def _resolve(raw: str) -> Word:
         return Word(raw, raw, 0)
     value: list[str] = []
     traits = 0
+    empty = True
     for found in _PIECE.finditer(raw):
-        text, piece_traits = _piece(found, first=not any(value))
-        if value and text[:1] in _EXPANDS_FIRST and found.lastgroup == "bare" and not any(value):
+        text, piece_traits = _piece(found, first=empty)
+        if value and empty and text[:1] in _EXPANDS_FIRST and found.lastgroup == "bare":
             piece_traits |= Trait.EQUALS  # behind empty quotes zsh expands it, and bash does not
         value.append(text)
+        empty = empty and not text
         traits |= piece_traits
     if _SUBSTITUTES.search(raw) and traits & (Trait.EXPANSION | Trait.SUBSTITUTION | Trait.GLOB):
         traits |= _substitution(raw)

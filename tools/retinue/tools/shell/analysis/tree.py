@@ -110,11 +110,11 @@ def parse(text: str, deadline_ms: float = DEADLINE_MS) -> Tree:
     parser = _parsers().parser
     if len(data) <= _SHORT:
         return Tree(parser.parse(data).root_node, text, data)
-    until = time.monotonic() + deadline_ms / 1000
+    until = time.thread_time() + deadline_ms / 1000
     try:
         tree = parser.parse(
             lambda offset, _point: data[offset : offset + 4096],
-            progress_callback=lambda _offset, _error: time.monotonic() > until,
+            progress_callback=lambda _offset, _error: time.thread_time() > until,
         )
     except ValueError as stopped:
         parser.reset()
