@@ -111,7 +111,7 @@ def test_a_mechanism_that_would_close_the_folder_protects_nothing_in_a_worktree_
 
 
 def test_what_the_spec_adds_is_added() -> None:
-    policy = of_bob(Terms(("pypi.org",), (Path("/home/ada/letters"),), (Path("/home/ada/.cache/pip"),)))
-    assert policy.network == ("pypi.org",)
+    policy = of_bob(Terms(("packages.example.net",), (Path("/home/ada/letters"),), (Path("/home/ada/.cache/pip"),)))
+    assert policy.network == ("packages.example.net",)
     assert access(policy, Path("/home/ada/letters/1")) == "hidden"
     assert access(policy, Path("/home/ada/.cache/pip/x")) == "write"

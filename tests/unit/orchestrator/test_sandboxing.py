@@ -79,7 +79,7 @@ def test_only_the_spec_switches_it_off_and_that_is_said() -> None:
     ("more", "ada", "ben"),
     [
         ("", True, False),
-        ("sandbox: {network: [pypi.org]}", True, False),
+        ("sandbox: {network: [packages.example.net]}", True, False),
         ("sandbox: {network: full}", False, False),
         ("sandbox: {network: full, auto_allow: true}", True, True),
         ("sandbox: {auto_allow: false}", False, False),
@@ -125,9 +125,9 @@ def test_a_private_place_that_is_not_there_is_not_made_in_a_folder_that_commands
 @pytest.mark.parametrize(
     ("spec", "place"),
     [
-        (SPEC + "sandbox: {network: [pypi.org]}\n", "sandbox.network"),
+        (SPEC + "sandbox: {network: [packages.example.net]}\n", "sandbox.network"),
         (
-            SPEC.replace("ada: {prompt: hi}", "ada: {prompt: hi, sandbox: {network: [pypi.org]}}"),
+            SPEC.replace("ada: {prompt: hi}", "ada: {prompt: hi, sandbox: {network: [packages.example.net]}}"),
             "agents.ada.sandbox.network",
         ),
     ],

@@ -4,11 +4,11 @@ import pytest
 
 from retinue.tools.shell.sandbox.hosts import Place, Refused, absolute, authority, place, public
 
-HOSTS = ("pypi.org", "*.example.org", "Mixed.Example")
+HOSTS = ("pkg.test", "*.example.org", "Mixed.Example")
 
 
 @pytest.mark.parametrize(
-    "host", ["pypi.org", "PyPI.org", "pypi.org.", "a.example.org", "a.b.example.org", "mixed.example"]
+    "host", ["pkg.test", "PKG.test", "pkg.test.", "a.example.org", "a.b.example.org", "mixed.example"]
 )
 def test_a_host_on_the_list_is_let_through(host: str) -> None:
     assert place(host, "443", HOSTS) == Place(host.lower().removesuffix("."), 443)
@@ -18,10 +18,10 @@ def test_a_host_on_the_list_is_let_through(host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        *("evil.org", "xpypi.org", "pypi.org.evil.org", "example.org", "notexample.org", "a.example.org.evil", ""),
-        *("127.0.0.1", "2130706433", "0x7f000001", "[::1]", "::1", "pypi.org\x00.evil", "pypi.org evil", "pypi.org/"),
+        *("evil.org", "xpkg.test", "pkg.test.evil.org", "example.org", "notexample.org", "a.example.org.evil", ""),
+        *("127.0.0.1", "2130706433", "0x7f000001", "[::1]", "::1", "pkg.test\x00.evil", "pkg.test evil", "pkg.test/"),
         *(
-            "pypi.org@evil.org",
+            "pkg.test@evil.org",
             ".example.org",
             "a..example.org",
             "-a.example.org",
@@ -39,13 +39,13 @@ def test_any_other_host_is_refused(host: str) -> None:
 @pytest.mark.parametrize("pattern", ["*", "*.", "", "*org", "**.org"])
 def test_a_pattern_that_is_none_fits_nothing(pattern: str) -> None:
     with pytest.raises(Refused):
-        place("pypi.org", "443", (pattern,))
+        place("pkg.test", "443", (pattern,))
 
 
 @pytest.mark.parametrize("port", ["22", "8080", "", "443x", "+443", " 443", "0443", "-1", "\u0664\u0664\u0663"])
 def test_other_ports_are_refused(port: str) -> None:
     with pytest.raises(Refused):
-        place("pypi.org", port, HOSTS)
+        place("pkg.test", port, HOSTS)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def _network(value: object) -> object:
 
 def _host(value: object) -> str:
     """Of a list: the place of an entry in it is said by naming it."""
-    expected = "the names of hosts, as in pypi.org or *.example.org"
+    expected = "the names of hosts, as in packages.example.net or *.example.org"
     if isinstance(value, str) and "://" in value:
         raise wrong(expected, "write the host alone, without https://")
     if not isinstance(value, str) or not _HOST.match(value) or len(value) > 253:

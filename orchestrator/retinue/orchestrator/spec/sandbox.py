@@ -13,7 +13,7 @@ class SandboxSpec(SpecPart):
     """`false`: commands run with all your rights, and only rules and modes say which."""
 
     network: Network = "off"
-    """`off`, `full`, or a list of hosts, as in `[pypi.org, "*.example.org"]`."""
+    """`off`, `full`, or a list of hosts, as in `[packages.example.net, "*.example.org"]`."""
 
     hidden: Places = ()
     """Files and folders that no command may read, besides your keys, credentials and all that is retinue's."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 Network = Literal["off", "full"] | tuple[str, ...]
-"""`off`, `full`, or the hosts that a proxy lets through (`pypi.org`, `*.example.org`)."""
+"""`off`, `full`, or the hosts that a proxy lets through (`packages.example.net`, `*.example.org`)."""
 
 
 @dataclass(frozen=True, slots=True)
